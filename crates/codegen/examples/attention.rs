@@ -118,9 +118,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             Tile::Wgmma(WgmmaTile { keys: 64, stages: 3, ..large }),
         ),
         ("mma", base, Tile::Mma(MmaTile::of(&base))),
+        ("mma_eight", base, Tile::Mma(MmaTile { warps: 8, ..MmaTile::of(&base) })),
+        ("mma_keys32", base, Tile::Mma(MmaTile { keys: 32, stages: 3, ..MmaTile::of(&base) })),
         ("mma_narrow", narrow, Tile::Mma(MmaTile::of(&narrow))),
         ("mma_full", full, Tile::Mma(MmaTile::of(&full))),
         ("decode", full, Tile::Decode(DecodeTile::of(&full))),
+        ("decode8", full, Tile::Decode(DecodeTile { warps: 8, keys: 16, stages: 3 })),
+        ("decode8_s2", full, Tile::Decode(DecodeTile { warps: 8, keys: 16, stages: 2 })),
+        ("decode4_k32", full, Tile::Decode(DecodeTile { warps: 4, keys: 32, stages: 3 })),
+        ("decode4_k32_s2", full, Tile::Decode(DecodeTile { warps: 4, keys: 32, stages: 2 })),
+        ("decode4_s5", full, Tile::Decode(DecodeTile { warps: 4, keys: 16, stages: 5 })),
+        ("decode2_k32", full, Tile::Decode(DecodeTile { warps: 2, keys: 32, stages: 3 })),
         ("decode_causal", base, Tile::Decode(DecodeTile::of(&base))),
     ];
     let mut manifest = String::new();

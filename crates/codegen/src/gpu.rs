@@ -7,6 +7,7 @@
 
 pub mod attention;
 mod body;
+mod copies;
 pub mod product;
 mod ptx;
 mod warpgroup;

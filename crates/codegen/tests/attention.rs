@@ -10,7 +10,7 @@ use svod_codegen::CompileError;
 use svod_codegen::gpu::Runner;
 use svod_codegen::gpu::attention::{
     Attention, Body, DecodeTile, Dimension, Element, Epilogue, Kernel, MmaTile, Operand, Operation, Parameter, Plain,
-    Score, Scores, Size, Sizes, Tile, WgmmaTile, choose, render,
+    Score, Scores, Size, Sizes, Tile, WgmmaTile, render,
 };
 use svod_dtype::DType;
 
@@ -130,8 +130,6 @@ struct Case {
     bytes: [Vec<u8>; 4],
     strides: [[usize; 3]; 4],
 }
-
-const OPERANDS: [Operand; 4] = [Operand::Q, Operand::K, Operand::V, Operand::O];
 
 fn encoded(dtype: DType, value: f32) -> Vec<u8> {
     match dtype {
@@ -397,6 +395,64 @@ fn attention_by_warpgroups_is_right_in_a_simulator() {
 }
 
 #[test]
+fn attention_by_warps_is_right_in_a_simulator() {
+    let narrow = Attention { depth: 64, columns: 64, ..BF16 };
+    let mut seed = 0;
+    for (attention, tile, sizes, diagonal) in [
+        (narrow, MmaTile { warps: 4, keys: 32, stages: 2 }, sizes(1, 4, 2, 70, 150), 80),
+        (Attention { causal: false, align: 8, ..narrow }, MmaTile::of(&narrow), sizes(2, 2, 1, 33, 75), 0),
+        (Attention { depth: 40, columns: 72, align: 4, ..BF16 }, MmaTile::of(&narrow), sizes(1, 2, 1, 67, 67), 0),
+        (
+            Attention { dtype: DType::F16, out: DType::F16, align: 2, align_out: 2, ..narrow },
+            MmaTile { warps: 2, keys: 16, stages: 3 },
+            sizes(1, 1, 1, 40, 60),
+            -5,
+        ),
+        (
+            Attention { depth: 256, columns: 136, ..BF16 },
+            MmaTile { keys: 32, ..MmaTile::of(&BF16) },
+            sizes(1, 1, 1, 20, 40),
+            25,
+        ),
+    ] {
+        for order in [Order::Heads, Order::Rows] {
+            seed += 1;
+            let run = Case::new(attention, sizes, order, diagonal).run(Tile::Mma(tile), seed);
+            assert_eq!(run, Ok(()), "{attention:?} {tile:?} {sizes:?} {order:?}");
+        }
+    }
+}
+
+#[test]
+fn few_rows_are_right_in_a_simulator() {
+    let narrow = Attention { depth: 64, columns: 64, causal: false, ..BF16 };
+    let mut seed = 0;
+    for (attention, tile, sizes, diagonal) in [
+        (narrow, DecodeTile::of(&narrow), sizes(2, 2, 1, 1, 1000), 0),
+        (narrow, DecodeTile { warps: 2, keys: 32, stages: 2 }, sizes(1, 4, 4, 16, 333), 0),
+        (
+            Attention { causal: true, ..narrow },
+            DecodeTile { warps: 1, keys: 16, stages: 4 },
+            sizes(1, 2, 2, 20, 500),
+            300,
+        ),
+        (Attention { causal: true, align: 2, ..narrow }, DecodeTile::of(&narrow), sizes(1, 1, 1, 3, 40), -1),
+        (
+            Attention { depth: 40, columns: 136, dtype: DType::F16, out: DType::F32, ..narrow },
+            DecodeTile::of(&BF16),
+            sizes(1, 3, 1, 5, 700),
+            0,
+        ),
+    ] {
+        for order in [Order::Heads, Order::Rows] {
+            seed += 1;
+            let run = Case::new(attention, sizes, order, diagonal).run(Tile::Decode(tile), seed);
+            assert_eq!(run, Ok(()), "{attention:?} {tile:?} {sizes:?} {order:?}");
+        }
+    }
+}
+
+#[test]
 fn a_large_tile_is_right_in_a_simulator() {
     let attention = Attention { out: DType::F32, align_out: 4, ..BF16 };
     Case::new(attention, sizes(1, 1, 1, 300, 300), Order::Rows, 0).run(Tile::Wgmma(LARGE), 5).unwrap();
@@ -422,6 +478,10 @@ fn the_simulator_finds_what_is_missing() {
         (Tile::Wgmma(ring), Operation::WgmmaWait),
         (Tile::Wgmma(ring), Operation::TmaStore4),
         (Tile::Wgmma(ring), Operation::ShuffleXor),
+        (Tile::Mma(MmaTile { warps: 4, keys: 32, stages: 2 }), Operation::CopyWait0),
+        (Tile::Mma(MmaTile { warps: 4, keys: 32, stages: 2 }), Operation::Sync),
+        (Tile::Decode(DecodeTile::of(&attention)), Operation::CopyWait1),
+        (Tile::Decode(DecodeTile::of(&attention)), Operation::Sync),
     ] {
         let mut kernels = render(&attention, &tile, &Plain, &Plain, Runner::Simulator).unwrap();
         without(&mut kernels[0], operation);

@@ -123,6 +123,16 @@ pub enum Operation {
     /// As [`Operation::Wgmma`], with A in registers. Operands: how many sums, whether B is transposed, whether elements are bf16, sums, four
     /// registers of A, the descriptor of B, whether the sums count.
     WgmmaRegisters,
+    /// The 32 threads of a warp.
+    SyncWarp,
+    /// Loads a word where a number is not 0, and 0 elsewhere.
+    LoadB32,
+    /// Loads a float.
+    LoadF32,
+    /// Loads two floats of shared memory.
+    LoadSharedPair,
+    /// Stores two floats in shared memory.
+    StoreSharedPair,
 }
 
 impl Operation {
@@ -184,6 +194,11 @@ impl Operation {
         Operation::Exp2,
         Operation::ShuffleXor,
         Operation::WgmmaRegisters,
+        Operation::SyncWarp,
+        Operation::LoadB32,
+        Operation::LoadF32,
+        Operation::LoadSharedPair,
+        Operation::StoreSharedPair,
     ];
 }
 
@@ -295,6 +310,8 @@ pub const BARRIER_WAIT: Ptx = Ptx::effect(
 );
 /// All threads of a block.
 pub const SYNC: Ptx = Ptx::effect(Operation::Sync, "", "bar.sync 0;");
+/// The 32 threads of a warp.
+pub const SYNC_WARP: Ptx = Ptx::effect(Operation::SyncWarp, "", "bar.warp.sync -1;");
 /// The 128 threads of a warpgroup, by a barrier of its own.
 pub const SYNC_GROUP: Ptx = Ptx::effect(Operation::SyncGroup, "r", "bar.sync $0, 128;");
 /// Two warpgroups: waits for the other one.
@@ -495,6 +512,25 @@ pub const LOAD_B16: Ptx = Ptx::value(
     "r",
     "{ .reg .pred p; .reg .b16 h; mov.b16 h, 0; setp.ne.b32 p, $2, 0; @p ld.global.nc.b16 h, [$1]; cvt.u32.u16 $0, h; }",
 );
+/// Loads a word where a number is not 0, and 0 elsewhere.
+pub const LOAD_B32: Ptx = Ptx::value(
+    Operation::LoadB32,
+    "gr",
+    "r",
+    "{ .reg .pred p; mov.b32 $0, 0; setp.ne.b32 p, $2, 0; @p ld.global.nc.b32 $0, [$1]; }",
+);
+/// Loads a float.
+pub const LOAD_F32: Ptx = Ptx::value(Operation::LoadF32, "g", "f", "ld.global.f32 $0, [$1];");
+/// Loads two floats of shared memory.
+pub const LOAD_SHARED_PAIR: Ptx = Ptx {
+    operation: Operation::LoadSharedPair,
+    text: "ld.shared.v2.f32 {$0, $1}, [$2];",
+    operands: "r",
+    result: "ff",
+    effect: true,
+};
+/// Stores two floats in shared memory.
+pub const STORE_SHARED_PAIR: Ptx = Ptx::effect(Operation::StoreSharedPair, "rff", "st.shared.v2.f32 [$0], {$1, $2};");
 /// Loads 16 bytes of shared memory.
 pub const LOAD_SHARED: Ptx = Ptx {
     operation: Operation::LoadShared,

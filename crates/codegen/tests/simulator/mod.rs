@@ -425,6 +425,7 @@ extern "C" fn ptx(operation: u32, operands: *const u64, results: *mut u32) {
             }
         },
         Operation::Sync => meet(Scope::Named(block, 0), state.threads, operation, lane(GROUP), |_, _| ()),
+        Operation::SyncWarp => meet(warp, WARP, operation, lane(WARP), |_, _| ()),
         Operation::SyncGroup => {
             meet(Scope::Named(block, 1 + u64::from(number(&mine, 0)) % 15), GROUP, operation, lane(GROUP), |_, _| ());
         }
@@ -500,8 +501,19 @@ extern "C" fn ptx(operation: u32, operands: *const u64, results: *mut u32) {
             // SAFETY: `global` gives addresses of memory that is there.
             give(&mine, 0, from.map_or(0, |from| u32::from(unsafe { from.cast::<u16>().read() })));
         }
-        Operation::LoadShared => {
-            let bytes = state.bytes(block, at(0), 16, 16).to_vec();
+        Operation::LoadB32 | Operation::LoadF32 => {
+            let loads = operation == Operation::LoadF32 || number(&mine, 1) != 0;
+            let from = if loads { state.global(operand(&mine, 0), 4, 4) } else { None };
+            // SAFETY: `global` gives addresses of memory that is there.
+            give(&mine, 0, from.map_or(0, |from| unsafe { from.cast::<u32>().read() }));
+        }
+        Operation::StoreSharedPair => {
+            let words: Vec<u8> = (1..3).flat_map(|i| number(&mine, i).to_le_bytes()).collect();
+            state.bytes(block, at(0), 8, 8).copy_from_slice(&words);
+        }
+        Operation::LoadShared | Operation::LoadSharedPair => {
+            let count = if operation == Operation::LoadShared { 16 } else { 8 };
+            let bytes = state.bytes(block, at(0), count, count).to_vec();
             for (i, word) in bytes.chunks(4).enumerate() {
                 give(&mine, i, u32::from_le_bytes(word.try_into().unwrap()));
             }

@@ -17,6 +17,7 @@ mod decode;
 mod mma;
 mod order;
 mod rows;
+mod warp;
 mod wgmma;
 
 pub use super::body::{Body, Slot};
@@ -384,6 +385,11 @@ fn name(attention: &Attention, tile: &str, inner: &Inner) -> String {
         inner.scores.name(),
         inner.epilogue.name()
     )
+}
+
+/// The largest number of bytes of a copy that divides this.
+fn alignment(align: u32) -> u32 {
+    [16, 8, 4, 2].into_iter().find(|n| align.is_multiple_of(*n)).unwrap_or(1)
 }
 
 /// Parameters as the kernel declares them.

@@ -85,7 +85,7 @@ pub(super) fn seen(body: &mut Body, max: &str) -> String {
 }
 
 impl Scored<'_> {
-    /// What the scores are for softmax: those of keys that a row does not see are minus infinity.
+    /// What the scores are for softmax.
     pub fn scores(&self, body: &mut Body, values: &mut [String]) {
         if !self.inner.scores.plain() {
             let last = [body.sub("%rows", 1), body.sub("%keys", 1)];
@@ -103,21 +103,26 @@ impl Scored<'_> {
             }
         }
         if self.masked {
-            // How many keys there are from the thread's first one on, that each row sees.
-            let ends = [0, 8].map(|down| {
-                let end = if self.attention.causal {
-                    let row = body.add(&self.row, down + 1);
-                    let end = body.add(row, "%diagonal");
-                    body.least(end, "%keys")
-                } else {
-                    "%keys".into()
-                };
-                body.sub(end, &self.key)
-            });
-            for (i, value) in values.iter_mut().enumerate() {
-                let sees = body.compare("sgt", &ends[half(i)], i / 4 * 8 + i % 2);
-                *value = body.value(format_args!("select i1 {sees}, float {value}, float {LOWEST}"));
-            }
+            self.mask(body, values);
+        }
+    }
+
+    /// Scores of keys that a row does not see are minus infinity.
+    pub fn mask(&self, body: &mut Body, values: &mut [String]) {
+        // How many keys there are from the thread's first one on, that each row sees.
+        let ends = [0, 8].map(|down| {
+            let end = if self.attention.causal {
+                let row = body.add(&self.row, down + 1);
+                let end = body.add(row, "%diagonal");
+                body.least(end, "%keys")
+            } else {
+                "%keys".into()
+            };
+            body.sub(end, &self.key)
+        });
+        for (i, value) in values.iter_mut().enumerate() {
+            let sees = body.compare("sgt", &ends[half(i)], i / 4 * 8 + i % 2);
+            *value = body.value(format_args!("select i1 {sees}, float {value}, float {LOWEST}"));
         }
     }
 }
@@ -148,7 +153,7 @@ impl Rows {
             let shift = seen(body, &max);
             let shift = times(body, &shift, "%scale2");
             let shift = body.value(format_args!("fneg float {shift}"));
-            let mut power = |body: &mut Body, value: &str| {
+            let power = |body: &mut Body, value: &str| {
                 let exponent = body.fma(value, "%scale2", &shift);
                 body.ask(&ptx::EXP2, &[&exponent])
             };

@@ -14,6 +14,7 @@ use super::{Epilogue, Kernel, Launch, Layout, Operand, Product, SliceCopies};
 use crate::CompileError;
 use crate::gpu::Runner;
 use crate::gpu::body::{Body, Slot};
+use crate::gpu::copies::Stages;
 use crate::gpu::ptx;
 use svod_dtype::DType;
 
@@ -189,15 +190,15 @@ impl Writer<'_> {
         order.tile(body, |body, place| {
             let starts = [self.start(body, &copies[0], place), self.start(body, &copies[1], place)];
             let outers = [&place.row, &place.column];
-            super::slices(
+            let stages = Stages { stages: tile.stages, slices: "%slices", sync: &ptx::SYNC };
+            stages.run(
                 body,
-                tile.stages,
                 |body, slice, stage| {
                     for i in 0..2 {
                         self.copy(body, &copies[i], &starts[i], outers[i], slice, stage);
                     }
                 },
-                |body, stage| self.products(body, stage, (&down, &along), &sums),
+                |body, _, stage| self.products(body, stage, (&down, &along), &sums),
             );
             self.finish(body, place, (&down, &along), &sums);
         });

@@ -12,13 +12,10 @@ use super::{Epilogue, Kernel, Launch, Layout, Operand, Product, SliceCopies};
 use crate::CompileError;
 use crate::gpu::Runner;
 use crate::gpu::body::{Body, Slot};
-use crate::gpu::ptx::{self, Ptx};
+use crate::gpu::copies::{self, CHUNK, ELEMENTS, Stages};
+use crate::gpu::ptx;
 use svod_dtype::DType;
 
-/// Bytes of a chunk.
-const CHUNK: u32 = 16;
-/// Elements of a chunk.
-const ELEMENTS: u32 = 8;
 /// Depth of an instruction.
 const STEP: u32 = 16;
 /// Threads of a warp.
@@ -219,15 +216,15 @@ impl Writer<'_> {
     ) {
         let starts = [self.start(body, &copies[0], place), self.start(body, &copies[1], place)];
         let outers = [&place.row, &place.column];
-        super::slices(
+        let stages = Stages { stages: self.tile.stages, slices: "%slices", sync: &ptx::SYNC };
+        stages.run(
             body,
-            self.tile.stages,
             |body, slice, stage| {
                 for i in 0..2 {
                     self.copy(body, &copies[i], &starts[i], outers[i], slice, stage);
                 }
             },
-            |body, stage| self.products(body, matrices, stage, sums),
+            |body, _, stage| self.products(body, matrices, stage, sums),
         );
     }
 
@@ -271,40 +268,8 @@ impl Writer<'_> {
             count: *count,
         };
         slices.run(body, self.product.dtype, (start, outer), (slice, stage), |body, source, to, left| {
-            self.chunk(body, source, to, left);
+            copies::chunk(body, self.product.dtype, self.product.align, (source, to), left);
         });
-    }
-
-    /// Copies a chunk of which so many elements are there.
-    fn chunk(&self, body: &mut Body, source: &str, to: &str, left: &str) {
-        let pieces: &[(u32, &Ptx)] = &[(16, &ptx::COPY_16), (8, &ptx::COPY_8), (4, &ptx::COPY_4)];
-        if let Some((bytes, copy)) = pieces.iter().find(|(bytes, _)| self.product.align.is_multiple_of(*bytes)) {
-            let left = body.mul(left, 2);
-            for piece in 0..CHUNK / bytes {
-                let skipped = piece * bytes;
-                let from = super::element_of(body, self.product.dtype, source, &(skipped / 2).to_string());
-                let to = body.add(to, skipped);
-                let some = body.compare("ugt", &left, skipped);
-                let rest = body.sub(&left, skipped);
-                let rest = body.select(some, rest, 0);
-                let rest = body.min(rest, bytes);
-                body.run(copy, &[&to, &from, &rest]);
-            }
-            return;
-        }
-        let mut words = Vec::new();
-        for word in 0..4 {
-            let [low, high] = [0, 1].map(|half| {
-                let at = 2 * word + half;
-                let some = body.compare("ugt", left, at);
-                let some = body.value(format_args!("zext i1 {some} to i32"));
-                let from = super::element_of(body, self.product.dtype, source, &at.to_string());
-                body.ask(&ptx::LOAD_B16, &[&from, &some])
-            });
-            let high = body.shl(high, 16);
-            words.push(body.value(format_args!("or i32 {low}, {high}")));
-        }
-        body.run(&ptx::STORE_SHARED, &[&to, &words[0], &words[1], &words[2], &words[3]]);
     }
 
     /// Where lanes find matrices, for the warp whose rows or columns start at `first`.

@@ -342,39 +342,6 @@ fn matrix(body: &mut Body, product: &Product, operand: &str, place: &Place) -> S
     body.offset(start, group, format_args!("%{operand}_group"))
 }
 
-/// Goes over the slices of a tile: `copy` starts copies of a slice to a stage, `multiply` reads a stage.
-fn slices(body: &mut Body, stages: u32, copy: impl Fn(&mut Body, &str, &str), multiply: impl FnOnce(&mut Body, &str)) {
-    let issue = |body: &mut Body, slice: &str, stage: &str| {
-        let some = body.compare("ult", slice, "%slices");
-        body.when(some, |body| copy(body, slice, stage));
-        body.run(&ptx::COPY_COMMIT, &[]);
-    };
-    for slice in 0..stages - 1 {
-        issue(body, &slice.to_string(), &slice.to_string());
-    }
-    let read = body.slot("i32", 0);
-    let written = body.slot("i32", stages - 1);
-    body.repeat(0, "%slices", 1, |body, slice| {
-        let wait = [&ptx::COPY_WAIT_0, &ptx::COPY_WAIT_1, &ptx::COPY_WAIT_2, &ptx::COPY_WAIT_3];
-        body.run(wait[stages as usize - 2], &[]);
-        // All copies of this slice are there, and the stage that is written next has been read by all.
-        body.run(&ptx::SYNC, &[]);
-        let ahead = body.add(slice, stages - 1);
-        let to = body.get(&written);
-        issue(body, &ahead, &to);
-        let from = body.get(&read);
-        multiply(body, &from);
-        for (slot, stage) in [(&read, from), (&written, to)] {
-            let next = body.add(stage, 1);
-            let around = body.compare("eq", &next, stages);
-            let next = body.select(around, 0, next);
-            body.set(slot, next);
-        }
-    });
-    // Those that wait still are of nothing.
-    body.run(&ptx::COPY_WAIT_0, &[]);
-}
-
 /// How a thread copies its part of an operand's slice to a stage of shared memory: pieces of some elements, rows apart.
 struct SliceCopies<'a> {
     operand: Operand,
