@@ -429,10 +429,11 @@ fn few_rows_are_right_in_a_simulator() {
     let mut seed = 0;
     for (attention, tile, sizes, diagonal) in [
         (narrow, DecodeTile::of(&narrow), sizes(2, 2, 1, 1, 1000), 0),
-        (narrow, DecodeTile { warps: 2, keys: 32, stages: 2 }, sizes(1, 4, 4, 16, 333), 0),
+        (narrow, DecodeTile { split: false, ..DecodeTile::of(&narrow) }, sizes(1, 4, 2, 3, 130), 0),
+        (narrow, DecodeTile { warps: 2, keys: 32, stages: 2, split: true }, sizes(1, 4, 4, 16, 333), 0),
         (
             Attention { causal: true, ..narrow },
-            DecodeTile { warps: 1, keys: 16, stages: 4 },
+            DecodeTile { warps: 1, keys: 16, stages: 4, split: true },
             sizes(1, 2, 2, 20, 500),
             300,
         ),

@@ -2,7 +2,7 @@
 //!
 //! A block takes a part of the keys for up to 16 rows of a head. Each of its warps goes by itself over tiles of K and V, which it
 //! copies into a ring of its own; at the end, the warps' results are put together through shared memory and stored in scratch memory.
-//! A second kernel puts the parts together.
+//! A second kernel puts the parts together. Where keys are not split, the first kernel stores the result.
 //!
 //! Scratch memory: for each row of O and each part, the maximum as an exponent of 2 and the sum of weights, then the weighted sums.
 
@@ -31,6 +31,8 @@ pub struct DecodeTile {
     pub keys: u32,
     /// Stages of a warp's ring.
     pub stages: u32,
+    /// Whether keys are split among blocks.
+    pub split: bool,
 }
 
 impl DecodeTile {
@@ -39,12 +41,15 @@ impl DecodeTile {
 
     /// The tile of an attention, in the shared memory of any GPU from sm_80 on.
     pub fn of(attention: &Attention) -> DecodeTile {
-        let tile = DecodeTile { warps: 4, keys: 16, stages: 3 };
+        let tile = DecodeTile { warps: 4, keys: 16, stages: 3, split: true };
         if attention.depth.max(attention.columns) <= 128 { tile } else { DecodeTile { warps: 2, ..tile } }
     }
 
     /// Parts that keys are split into, so that blocks fill all multiprocessors, two of them each, about evenly.
     fn splits(&self, tiles: u32, keys: u32, multiprocessors: u32) -> u32 {
+        if !self.split {
+            return 1;
+        }
         let slots = u64::from(2 * multiprocessors.max(1));
         let tiles = u64::from(tiles.max(1));
         // At least four tiles for each warp.
@@ -60,6 +65,9 @@ impl DecodeTile {
     pub(super) fn plan(&self, attention: &Attention, sizes: &Sizes, multiprocessors: u32) -> Plan {
         let tiles = order::tiles(sizes, Self::ROWS);
         let splits = self.splits(tiles, sizes.keys, multiprocessors);
+        if !self.split {
+            return Plan { blocks: [tiles.max(1), 0], splits, scratch: 0 };
+        }
         let rows = order::tiles(sizes, 1);
         let floats = u64::from(rows) * u64::from(splits) * u64::from(attention.columns + 2);
         Plan { blocks: [(tiles * splits).max(1), rows.max(1)], splits, scratch: 4 * floats }
@@ -105,11 +113,19 @@ pub(super) fn render(
     parts(&mut body, attention, tile, inner);
     let mut parameters: Vec<Parameter> =
         [Operand::Q, Operand::K, Operand::V].into_iter().flat_map(super::pointer).collect();
-    parameters.extend([Parameter::Scratch, Parameter::Splits]);
+    if tile.split {
+        parameters.extend([Parameter::Scratch, Parameter::Splits]);
+    } else {
+        parameters.extend(super::pointer(Operand::O));
+    }
     parameters.extend(super::numbers(attention, inner));
-    let words = format!("decode{}x{}_s{}_a{}", tile.warps, tile.keys, tile.stages, super::alignment(attention.align));
+    let (align, whole) = (super::alignment(attention.align), if tile.split { "" } else { "_whole" });
+    let words = format!("decode{}x{}_s{}_a{align}{whole}", tile.warps, tile.keys, tile.stages);
     let shared = tile.warps * tile.part(attention);
     let first = finished(body, attention, inner, (&words, tile.warps * WARP, shared), parameters, runner);
+    if !tile.split {
+        return Ok(vec![first]);
+    }
 
     let mut body = Body::new(runner);
     together(&mut body, attention, inner);
@@ -146,18 +162,17 @@ fn parts(body: &mut Body, attention: &Attention, tile: &DecodeTile, inner: &Inne
     let number = body.ask(&ptx::UNIFORM, &[&number]);
     let warp = Warp::new(body, attention, inner, tile.keys, &thread, "0");
     let block = body.special("ctaid.x");
-    let split = body.rem(&block, "%splits");
-    let at = body.div(&block, "%splits");
+    let splits = if tile.split { "%splits" } else { "1" };
+    let split = body.rem(&block, splits);
+    let at = body.div(&block, splits);
     let place = place(body, &at);
     let inside = body.compare("ult", &place.batch, "%batch");
     body.when(inside, |body| {
         let span = Span::of(body, attention, tile.keys, (&place.row, ROWS), &place.row);
         // Tiles of this part; of these, each warp has one in so many.
-        let each = {
-            let up = body.add(&span.tiles, "%splits");
-            let up = body.sub(up, 1);
-            body.div(up, "%splits")
-        };
+        let up = body.add(&span.tiles, splits);
+        let up = body.sub(up, 1);
+        let each = body.div(up, splits);
         let first = body.mul(&split, &each);
         let end = body.add(&first, &each);
         let end = body.min(end, &span.tiles);
@@ -172,7 +187,7 @@ fn parts(body: &mut Body, attention: &Attention, tile: &DecodeTile, inner: &Inne
         body.run(&ptx::SYNC, &[]);
         leave(body, attention, &warp, &part);
         body.run(&ptx::SYNC, &[]);
-        merge(body, attention, tile, &place, &split, &thread);
+        merge(body, tile, &warp, &place, &split, &thread);
     });
 }
 
@@ -275,7 +290,8 @@ fn scratch(body: &mut Body, columns: u32, place: [&str; 3], split: &str) -> [Str
 }
 
 /// Puts the warps' results together, and stores them.
-fn merge(body: &mut Body, attention: &Attention, tile: &DecodeTile, place: &Place, split: &str, thread: &str) {
+fn merge(body: &mut Body, tile: &DecodeTile, warp: &Warp, place: &Place, split: &str, thread: &str) {
+    let (attention, inner) = (warp.attention, warp.inner);
     let (row_bytes, threads) = (DecodeTile::row(attention), tile.warps * WARP);
     let fours = attention.columns / 4;
     body.repeat(thread, ROWS * fours, threads, |body, at| {
@@ -310,8 +326,17 @@ fn merge(body: &mut Body, attention: &Attention, tile: &DecodeTile, place: &Plac
                     *sum = body.fma(&loaded, &factor, &*sum);
                 }
             }
-            let [pair, start] = scratch(body, attention.columns, [&place.batch, &place.head, &row], split);
             let column = body.mul(&four, 4);
+            if !tile.split {
+                let Place { batch, head, .. } = place;
+                for (i, sum) in sums.iter().enumerate() {
+                    let column = body.add(&column, i);
+                    let element = Element { batch, head, row: &row, column: &column, sum, total: &total };
+                    store(body, attention, inner, element);
+                }
+                return;
+            }
+            let [pair, start] = scratch(body, attention.columns, [&place.batch, &place.head, &row], split);
             let column = body.wide(column);
             let to = element_of(body, DType::F32, &start, &column);
             for (i, two) in sums.chunks(2).enumerate() {
@@ -368,19 +393,24 @@ fn together(body: &mut Body, attention: &Attention, inner: &Inner) {
             });
             let (sum, total) = (body.get(&sum), body.get(&total));
             let element = Element { batch: &batch, head: &head, row: &row, column, sum: &sum, total: &total };
-            let value = if inner.epilogue.plain() {
-                body.value(format_args!("fdiv float {sum}, {total}"))
-            } else {
-                inner.epilogue.apply(body, element)
-            };
-            let start = rows::address(body, attention.out, "o", (&batch, &head, &row));
-            let column = body.wide(column);
-            let to = element_of(body, attention.out, &start, &column);
-            if attention.out == DType::F32 {
-                return body.run(&ptx::STORE_F32, &[&to, &value, &1]);
-            }
-            let word = rows::pack(body, attention.out, &[value.clone(), value]);
-            body.run(&ptx::STORE_B16, &[&to, &word, &1]);
+            store(body, attention, inner, element);
         });
     });
+}
+
+/// Stores a value of the result.
+fn store(body: &mut Body, attention: &Attention, inner: &Inner, element: Element) {
+    let value = if inner.epilogue.plain() {
+        body.value(format_args!("fdiv float {}, {}", element.sum, element.total))
+    } else {
+        inner.epilogue.apply(body, element)
+    };
+    let start = rows::address(body, attention.out, "o", (element.batch, element.head, element.row));
+    let column = body.wide(element.column);
+    let to = element_of(body, attention.out, &start, &column);
+    if attention.out == DType::F32 {
+        return body.run(&ptx::STORE_F32, &[&to, &value, &1]);
+    }
+    let word = rows::pack(body, attention.out, &[value.clone(), value]);
+    body.run(&ptx::STORE_B16, &[&to, &word, &1]);
 }

@@ -331,9 +331,13 @@ impl Tile {
 
 /// The tile of an attention on a GPU with so many multiprocessors, which has warpgroups or not (sm_90a).
 pub fn choose(attention: &Attention, sizes: &Sizes, multiprocessors: u32, warpgroups: bool) -> Tile {
-    let _ = multiprocessors;
-    if sizes.rows <= DecodeTile::ROWS {
-        return Tile::Decode(DecodeTile::of(attention));
+    let tiles = |rows| order::tiles(sizes, rows);
+    // Few rows, or so few tiles of rows that keys have to be split to keep the GPU busy.
+    if sizes.rows <= DecodeTile::ROWS || sizes.rows <= 64 && tiles(64) < multiprocessors / 2 {
+        let tile = DecodeTile::of(attention);
+        // What a second kernel costs is more than what a block takes for some hundred keys.
+        let split = sizes.keys > 512 && tiles(DecodeTile::ROWS) < multiprocessors;
+        return Tile::Decode(DecodeTile { split, ..tile });
     }
     if warpgroups && attention.align.is_multiple_of(16) {
         return Tile::Wgmma(WgmmaTile::of(attention));
