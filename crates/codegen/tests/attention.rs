@@ -10,7 +10,7 @@ use svod_codegen::CompileError;
 use svod_codegen::gpu::Runner;
 use svod_codegen::gpu::attention::{
     Attention, Body, DecodeTile, Dimension, Element, Epilogue, Kernel, MmaTile, Operand, Operation, Parameter, Plain,
-    Score, Scores, Size, Sizes, Tile, WgmmaTile, render,
+    Score, Scores, Size, Sizes, Tile, WgmmaTile, choose, render,
 };
 use svod_dtype::DType;
 
@@ -109,6 +109,27 @@ fn what_cannot_be_is_refused_with_its_reason() {
     assert!(refused(BF16, Tile::Wgmma(WgmmaTile { keys: 100, ..LARGE })).contains("keys: 100"));
     assert!(refused(BF16, Tile::Wgmma(WgmmaTile { stages: 8, ..LARGE })).contains("bytes of shared memory"));
     assert!(refused(BF16, Tile::Wgmma(WgmmaTile { groups: 3, ..LARGE })).contains("160 registers"));
+}
+
+#[test]
+fn few_rows_split_keys_and_many_fill_the_gpu() {
+    let many = sizes(1, 16, 1, 4096, 4096);
+    let large = choose(&BF16, &many, 132, true);
+    assert!(matches!(large, Tile::Wgmma(_)));
+    assert_eq!(large.plan(&BF16, &many, 132).blocks[0], 132);
+    assert!(matches!(choose(&BF16, &many, 132, false), Tile::Mma(_)));
+    assert!(matches!(choose(&Attention { align: 2, ..BF16 }, &many, 132, true), Tile::Mma(_)));
+    let few = sizes(1, 32, 1, 1, 8192);
+    let decode = choose(&BF16, &few, 132, true);
+    let plan = decode.plan(&BF16, &few, 132);
+    assert!(plan.splits >= 4 && plan.blocks == [32 * plan.splits, 32], "{plan:?}");
+    assert_eq!(plan.scratch, u64::from(32 * plan.splits) * 130 * 4);
+    // A few keys, or enough heads: no second kernel.
+    for sizes in [sizes(1, 12, 1, 1, 300), sizes(64, 32, 4, 1, 4096)] {
+        let tile = choose(&BF16, &sizes, 132, true);
+        assert_eq!(tile.plan(&BF16, &sizes, 132).blocks, [sizes.batch * sizes.heads, 0]);
+        assert_eq!(kernels(&BF16, tile).len(), 1);
+    }
 }
 
 /// How rows of an operand lie in memory.
