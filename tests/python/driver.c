@@ -79,11 +79,40 @@ int cuMemcpyDtoDAsync_v2(Address to, Address from, size_t bytes, void *stream) {
     return 0;
 }
 
+int cuMemcpyPeerAsync(Address to, void *there, Address from, void *here, size_t bytes, void *stream) {
+    IN_CONTEXT TELL("copy of %zu bytes between GPUs", bytes);
+    memcpy((void *)(uintptr_t)to, (void *)(uintptr_t)from, bytes);
+    return 0;
+}
+
+int cuCtxEnablePeerAccess(void *peer, unsigned flags) { IN_CONTEXT TELL("GPUs that reach each other"); return is("no peers") ? 217 : 0; }
+
 int cuStreamCreate(void **stream, unsigned flags) { IN_CONTEXT *stream = malloc(1); return 0; }
 int cuStreamSynchronize(void *stream) { IN_CONTEXT return 0; }
+int cuCtxSynchronize(void) { IN_CONTEXT return 0; }
 int cuEventCreate(void **event, unsigned flags) { IN_CONTEXT *event = malloc(1); return 0; }
+int cuEventDestroy_v2(void *event) { IN_CONTEXT free(event); return 0; }
+int cuStreamWaitEvent(void *stream, void *event, unsigned flags) { IN_CONTEXT TELL("stream %p waits", stream); return 0; }
 int cuEventRecord(void *event, void *stream) { IN_CONTEXT return 0; }
 int cuEventSynchronize(void *event) { IN_CONTEXT return 0; }
+
+// Machine code begins with a byte that no text has, and has the text's entry points in it.
+static char *linked;
+int cuLinkCreate_v2(unsigned count, int *options, void **values, void **state) { IN_CONTEXT *state = &linked; return 0; }
+
+int cuLinkAddData_v2(void *state, int kind, void *data, size_t bytes, const char *name, unsigned count, int *options, void **values) {
+    IN_CONTEXT
+    if (kind != 1 || ((char *)data)[bytes - 1]) return 1;
+    if (is("bad code") || is("new code") || is("no linker")) return 218;
+    linked = malloc(bytes + 1);
+    linked[0] = 0x7f;
+    memcpy(linked + 1, data, bytes);
+    TELL("assembled");
+    return 0;
+}
+
+int cuLinkComplete(void *state, void **code, size_t *bytes) { IN_CONTEXT *code = linked; *bytes = strlen(linked); return 0; }
+int cuLinkDestroy(void *state) { free(linked); linked = NULL; return 0; }
 
 int cuModuleLoadDataEx(void **module, const void *image, unsigned count, int *options, void **values) {
     IN_CONTEXT
@@ -93,6 +122,7 @@ int cuModuleLoadDataEx(void **module, const void *image, unsigned count, int *op
         return 218;
     }
     if (is("new code")) return 222;
+    TELL("loaded %s", *(char *)image == 0x7f ? "machine code" : "text");
     *module = strdup(image);
     return 0;
 }

@@ -43,11 +43,13 @@ def folders(tmp_path_factory):
 
 @pytest.fixture
 def run(folders, tmp_path):
-    def run(program, mode="", folder="whole"):
+    def run(program, mode="", folder="whole", **variables):
         kept = {name: value for name, value in os.environ.items() if name not in ("SVOD_CUDA", "SVOD_DEVICE")}
         given = {"LD_LIBRARY_PATH": str(folders[folder]), "FAKE": mode, "SVOD_CACHE_DIR": str(tmp_path)}
         command = [sys.executable, "-c", USE + program]
-        done = subprocess.run(command, env=kept | given, capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run(
+            command, env=kept | given | variables, capture_output=True, text=True, timeout=120, check=False
+        )
         assert done.returncode == 0, done.stderr
         return done.stdout.splitlines(), done.stderr
 
@@ -94,6 +96,73 @@ svod.synchronize()
     assert done[kernels:] == ["graph"] * 4 or (done.count("graph") >= 2 and done[-1] == "graph")
 
 
+EXPORTER = """
+class Exporter:
+    def __init__(self, of):
+        self.of = of
+    def __dlpack_device__(self):
+        return self.of.__dlpack_device__()
+    def __dlpack__(self, **options):
+        print("asked for", sorted(options), "on a stream" if options.get("stream", 0) > 2 else "on none")
+        return self.of.__dlpack__(**options)
+"""
+
+
+@pytest.mark.parametrize(
+    ("stream", "waits"), [("None", ["0x1"]), ("1", ["0x1"]), ("2", ["0x2"]), ("4096", ["0x1000"]), ("-1", [])]
+)
+def test_who_takes_memory_waits_in_the_stream_that_it_names(run, stream, waits):
+    program = f"""
+x = svod.Tensor(a, device="CUDA").realize()
+capsule = x.__dlpack__(stream={stream}, max_version=(1, 0))
+"""
+    _, told = run(program)
+    assert [line.split()[1] for line in told.splitlines() if line.startswith("stream")] == waits
+
+
+def test_memory_is_taken_on_the_own_stream_and_nothing_is_copied(run):
+    program = """
+x = svod.Tensor(a, device="CUDA").realize()
+y = svod.from_dlpack(Exporter(x))
+print((y.numpy() == a).all(), y.device)
+value = svod.Tensor(Exporter(x))
+print((value.numpy() == a).all(), value.__cuda_array_interface__["data"] != x.__cuda_array_interface__["data"])
+"""
+    said, told = run(EXPORTER + program)
+    asked = "asked for ['max_version', 'stream'] on a stream"
+    assert said == [asked, "True CUDA:0", asked, "True True"]
+    # That of the value.
+    assert [line for line in told.splitlines() if line.startswith("copy")] == ["copy of 4000 bytes"]
+
+
+def test_copies_between_gpus_do_not_pass_the_host(run):
+    program = """
+x = svod.Tensor(a, device="CUDA").realize()
+y = x.to("CUDA:1").realize()
+print(y.device, (y.numpy() == a).all(), (y.to("CUDA:0").numpy() == a).all())
+"""
+    for mode in ("", "no peers"):
+        said, told = run(program, mode)
+        assert said == ["CUDA:1 True True"]
+        assert [line for line in told.splitlines() if line.startswith("copy")] == [
+            "copy of 4000 bytes between GPUs"
+        ] * 2
+        assert told.count("GPUs that reach each other") == 2
+
+
+def test_a_second_process_finds_the_machine_code(run):
+    for expected in (["assembled", "loaded machine code"], ["loaded machine code"]):
+        said, told = run("tell(use)", SVOD_CUBIN="1")
+        assert said == ["True"]
+        assert [line for line in told.splitlines() if line.startswith(("assembled", "loaded"))] == expected
+
+
+def test_where_nothing_is_linked_the_text_is_loaded(run):
+    for mode, variables in (("no linker", {"SVOD_CUBIN": "1"}), ("", {})):
+        said, told = run("tell(use)", mode, **variables)
+        assert said == ["True"] and told.count("loaded text") == 1 and "assembled" not in told
+
+
 @pytest.mark.parametrize(
     ("mode", "expected"),
     [
@@ -112,6 +181,34 @@ def test_what_fails_is_said_and_the_cpu_goes_on(run, mode, expected):
     assert any(line.startswith(expected) for line in said[1:])
     if mode == "bad code":
         assert "ptxas error: line 3 is wrong" in said
+
+
+def test_a_kernel_that_traps_is_named_with_its_line(run, tmp_path):
+    model = tmp_path / "model.py"
+    model.write_text("def activation(x):\n    return x * 2 + 1\n")
+    program = f"""
+import sys
+sys.path.insert(0, {str(tmp_path)!r})
+import model
+x = svod.Tensor(a, device="CUDA").realize()
+tell(lambda: model.activation(x).realize() and svod.synchronize())
+tell(svod.synchronize)
+"""
+    said, _ = run(program, "trap")
+    for line in said:
+        assert line.startswith("DeviceError | trapped") and line.endswith(f"from {model}:2"), line
+
+
+def test_no_driver_and_no_such_gpu(run):
+    program = """
+tell(lambda: svod.zeros(3, device="CUDA:7"))
+tell(lambda: svod.Tensor(a, device="CUDA:0") + svod.Tensor(a, device="CUDA:1"))
+print((svod.Tensor([1.0]) + 1).tolist())
+"""
+    said, _ = run(program)
+    assert said[0] == "DeviceError | unknown device | unknown device 'CUDA:7': expected CUDA:0 to CUDA:1"
+    assert said[1].startswith("DeviceError | device | ") and "CUDA:0" in said[1] and "CUDA:1" in said[1]
+    assert said[2] == "[2.0]"
 
 
 def test_a_driver_that_lacks_a_function_is_too_old(run):

@@ -77,6 +77,8 @@ functions! {
     copy_in = "cuMemcpyHtoDAsync_v2" (Address, *const c_void, usize, Stream);
     copy_out = "cuMemcpyDtoHAsync_v2" (*mut c_void, Address, usize, Stream);
     copy_within = "cuMemcpyDtoDAsync_v2" (Address, Address, usize, Stream);
+    copy_peer = "cuMemcpyPeerAsync" (Address, Context, Address, Context, usize, Stream);
+    enable_peer = "cuCtxEnablePeerAccess" (Context, c_uint);
     stream = "cuStreamCreate" (*mut Stream, c_uint);
     synchronize = "cuStreamSynchronize" (Stream);
     begin_capture = "cuStreamBeginCapture_v2" (Stream, c_int);
@@ -85,9 +87,17 @@ functions! {
     launch_graph = "cuGraphLaunch" (sys::CUgraphExec, Stream);
     free_graph = "cuGraphDestroy" (sys::CUgraph);
     free_instance = "cuGraphExecDestroy" (sys::CUgraphExec);
+    synchronize_all = "cuCtxSynchronize" ();
     event = "cuEventCreate" (*mut sys::CUevent, c_uint);
     record = "cuEventRecord" (sys::CUevent, Stream);
+    wait_event = "cuStreamWaitEvent" (Stream, sys::CUevent, c_uint);
+    free_event = "cuEventDestroy_v2" (sys::CUevent);
     await_event = "cuEventSynchronize" (sys::CUevent);
+    link = "cuLinkCreate_v2" (c_uint, *mut c_int, *mut *mut c_void, *mut sys::CUlinkState);
+    link_data = "cuLinkAddData_v2"
+        (sys::CUlinkState, c_int, *mut c_void, usize, *const c_char, c_uint, *mut c_int, *mut *mut c_void);
+    linked = "cuLinkComplete" (sys::CUlinkState, *mut *mut c_void, *mut usize);
+    free_link = "cuLinkDestroy" (sys::CUlinkState);
     load = "cuModuleLoadDataEx" (*mut Module, *const c_void, c_uint, *mut c_int, *mut *mut c_void);
     unload = "cuModuleUnload" (Module);
     function = "cuModuleGetFunction" (*mut Function, Module, *const c_char);

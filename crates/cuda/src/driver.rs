@@ -1,5 +1,6 @@
 //! What a device needs of a driver.
 
+use std::any::Any;
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -22,6 +23,10 @@ pub struct Info {
     pub l2: usize,
     /// Bytes of shared memory that a block has at most.
     pub shared: usize,
+    /// Cycles of its multiprocessors a second; 0 where that is not known.
+    pub clock: usize,
+    /// Bytes a second to and from its memory; 0 where that is not known.
+    pub bandwidth: usize,
 }
 
 /// The GPUs of a machine.
@@ -71,17 +76,54 @@ pub trait Gpu: Debug + Send + Sync {
     /// As for [`Gpu::copy_in`].
     unsafe fn copy_within(&self, dst: u64, src: u64, bytes: usize) -> Result<()>;
 
+    /// Copies from the memory of another GPU, and has what either is given later wait for it; `None` where that is a GPU of
+    /// another driver.
+    ///
+    /// # Safety
+    /// As for [`Gpu::copy_in`].
+    unsafe fn copy_across(&self, dst: u64, from: &dyn Gpu, src: u64, bytes: usize) -> Option<Result<()>>;
+
+    /// The driver's own type.
+    fn as_any(&self) -> &dyn Any;
+
     /// Remembers the launches that this thread makes until [`Gpu::end_recording`] instead of handing them over.
     fn begin_recording(&self) -> Result<()>;
 
     /// What was launched, as one; it is for nothing but to be dropped where something failed meanwhile.
     fn end_recording(&self) -> Result<Box<dyn Graph>>;
 
+    /// What machine code depends on beside the text that it is made of; `None` where only loading makes some.
+    fn assembler(&self) -> Option<String> {
+        None
+    }
+
+    /// The machine code of a text, which [`Gpu::load`] takes as well; `None` where loading the text makes better code.
+    fn assemble(&self, text: &[u8]) -> Result<Option<Vec<u8>>> {
+        let _ = text;
+        Ok(None)
+    }
+
     /// Loads the code of a kernel.
     fn load(&self, name: &str, code: &[u8]) -> Result<Arc<dyn Module>>;
 
     /// Waits for all work that was handed over.
     fn synchronize(&self) -> Result<()>;
+
+    /// Waits for all work in the context, also that of other libraries.
+    fn await_all(&self) -> Result<()> {
+        self.synchronize()
+    }
+
+    /// Has what another stream gets from now on wait for what was handed over before; `stream` is the driver's handle of it.
+    fn precede(&self, stream: usize) -> Result<()> {
+        let _ = stream;
+        self.synchronize()
+    }
+
+    /// The driver's handle of the stream; 0 where there is no driver.
+    fn stream(&self) -> usize {
+        0
+    }
 }
 
 /// Launches that were recorded.

@@ -132,7 +132,16 @@ mod tests {
     use super::*;
 
     fn info(capability: (u32, u32)) -> Info {
-        Info { name: "some GPU".into(), memory: 1 << 30, capability, multiprocessors: 7, l2: 0, shared: 101_376 }
+        Info {
+            name: "some GPU".into(),
+            memory: 1 << 30,
+            capability,
+            multiprocessors: 7,
+            l2: 0,
+            shared: 101_376,
+            clock: 0,
+            bandwidth: 0,
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The memory of a GPU.
 
+use std::any::Any;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -89,8 +90,39 @@ impl Allocator for GpuMemory {
         Some(if bytes == 0 { Ok(()) } else { unsafe { self.gpu.copy_within(to, from, bytes) } })
     }
 
+    fn peer(&self) -> Option<&dyn Any> {
+        Some(&self.gpu)
+    }
+
+    unsafe fn copy_across(
+        &self,
+        dst: NonNull<u8>,
+        from: &dyn Allocator,
+        src: NonNull<u8>,
+        bytes: usize,
+    ) -> Option<Result<()>> {
+        let other: &Arc<dyn Gpu> = from.peer()?.downcast_ref()?;
+        if bytes == 0 {
+            return Some(Ok(()));
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.gpu.copy_across(address(dst), &**other, address(src), bytes) }
+    }
+
     fn synchronize(&self) -> Result<()> {
         self.gpu.synchronize()
+    }
+
+    fn await_all(&self) -> Result<()> {
+        self.gpu.await_all()
+    }
+
+    fn stream(&self) -> usize {
+        self.gpu.stream()
+    }
+
+    fn precede(&self, stream: usize) -> Result<()> {
+        self.gpu.precede(stream)
     }
 
     fn host_visible(&self) -> bool {

@@ -21,7 +21,7 @@ use svod_ir::lowered::Lowered;
 use svod_ir::pass::Pass;
 use svod_ir::target::Target;
 
-use crate::driver::{Gpu, Graph, Kernel, Launch};
+use crate::driver::{Gpu, Graph, Kernel, Launch, Module};
 use crate::machine::CodeCache;
 
 /// Bytes of scratch memory that the tasks of a launch have together, unless one block needs more.
@@ -67,6 +67,22 @@ impl Compute {
         Ok(made)
     }
 
+    /// Loads code: as machine code where that is known, or is made apart from loading.
+    fn module(&self, name: &str, code: &[u8]) -> Result<Arc<dyn Module>> {
+        let (Some(assembler), Ok(text)) = (self.gpu.assembler(), std::str::from_utf8(code)) else {
+            return self.gpu.load(name, code);
+        };
+        let parts = ["machine code", assembler.as_str(), text];
+        let known = self.cache.get(&parts).and_then(|known| self.gpu.load(name, &known).ok());
+        if let Some(module) = known {
+            return Ok(module);
+        }
+        let Some(made) = self.gpu.assemble(code)? else { return self.gpu.load(name, code) };
+        let module = self.gpu.load(name, &made).or_else(|_| self.gpu.load(name, code))?;
+        self.cache.put(&parts, &made);
+        Ok(module)
+    }
+
     /// The kernels of a header and code, with what stands in the header.
     fn load(&self, name: &str, code: &[u8]) -> Result<Vec<(PhaseCode, Arc<dyn Kernel>)>> {
         let (header, bytes) = Header::parse(code).ok_or_else(|| DeviceError::Load {
@@ -74,7 +90,7 @@ impl Compute {
             name: name.to_owned(),
             message: "this is no code of CUDA's compiler".into(),
         })?;
-        let module = Pass::Load.time(|| self.gpu.load(name, bytes))?;
+        let module = Pass::Load.time(|| self.module(name, bytes))?;
         let kernel = |phase: PhaseCode| {
             let kernel = module.clone().kernel(&phase.entry, phase.threads)?;
             Ok((phase, kernel))

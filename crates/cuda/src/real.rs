@@ -1,10 +1,13 @@
-//! NVIDIA's driver: the GPUs that it has, their memory and streams. What they run is in `code`.
+//! NVIDIA's driver: the GPUs that it has, their memory and streams. What they run is in `code`,
+//! copies from and to the host are in `staging`.
 
 mod code;
+mod staging;
 
+use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
-use std::ffi::{CStr, CString, c_int, c_uint, c_void};
+use std::ffi::{CStr, c_int, c_uint, c_void};
 use std::fmt;
 use std::ptr::null_mut;
 use std::sync::{Arc, OnceLock};
@@ -17,6 +20,7 @@ use svod_device::{DeviceError, DeviceSpec, Result};
 use crate::api::{Api, Code, Missing, check};
 use crate::driver::{Driver, Gpu, Graph, Info, Module};
 use code::{RealGraph, RealModule};
+use staging::Lanes;
 
 /// The oldest driver that knows the instructions of generated code, as it counts versions.
 const OLDEST: c_int = 12_000;
@@ -24,12 +28,20 @@ const OLDEST: c_int = 12_000;
 /// Kernels that are named where one trapped.
 const NAMED: usize = 32;
 
-/// Bytes of each of the two pinned buffers that copies go through.
-const STAGING: usize = 4 << 20;
+/// How events are made that only order work.
+const DISABLE_TIMING: c_uint = 2;
+
+/// Says that machine code is made by the driver's linker, which may allocate registers otherwise, and kept on disk.
+const LINK: &str = "SVOD_CUBIN";
+
+/// The instruction by which a warp gives registers to others.
+const REGISTERS_MOVE: &[u8] = b"setmaxnreg";
 
 /// The driver of this process.
 pub(crate) struct Real {
     api: Api,
+    /// As it counts versions.
+    version: c_int,
     /// Number of GPUs.
     count: u32,
     /// The process that began to use it; one that was forked from it cannot.
@@ -72,7 +84,7 @@ impl Real {
             Ok(()) | Err(Code::NO_DEVICE) => {}
             Err(code) => return Err(none(api.text(code))),
         }
-        Ok(Real { api, count: u32::try_from(count).unwrap_or(0), process: std::process::id() })
+        Ok(Real { api, version, count: u32::try_from(count).unwrap_or(0), process: std::process::id() })
     }
 
     fn check_process(&self) -> Result<()> {
@@ -136,6 +148,9 @@ impl Driver for Real {
             self.check(number, "cuDeviceGetAttribute", status).map(|()| u32::try_from(value).unwrap_or(0))
         };
         use sys::CUdevice_attribute as Attribute;
+        // In thousands of cycles; a driver may not tell.
+        let thousands = |which| attribute(which).unwrap_or(0) as usize * 1000;
+        let bus = attribute(Attribute::CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH).unwrap_or(0) as usize;
         Ok(Info {
             name,
             memory,
@@ -146,24 +161,29 @@ impl Driver for Real {
             multiprocessors: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)? as usize,
             l2: attribute(Attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)? as usize,
             shared: attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)? as usize,
+            clock: thousands(Attribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE),
+            // Its bits move twice a cycle.
+            bandwidth: thousands(Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE) * 2 * bus / 8,
         })
     }
 
     fn open(&self, number: u32) -> Result<Arc<dyn Gpu>> {
-        let device = self.device(number)?;
+        let (device, capability) = (self.device(number)?, self.info(number)?.capability);
         let mut context = null_mut();
         // SAFETY: a pointer to a handle, which the driver writes. The context stays as long as the process.
         self.check(number, "cuDevicePrimaryCtxRetain", unsafe { (self.api.retain)(&mut context, device) })?;
         let mut open = Open {
             driver: driver()?,
             spec: DeviceSpec::Cuda(number),
+            capability,
             context,
             stream: null_mut(),
             recording: null_mut(),
             recorder: Mutex::new(()),
             lost: OnceLock::new(),
             recent: Mutex::default(),
-            staging: Mutex::new(None),
+            reached: Mutex::default(),
+            staging: Mutex::default(),
         };
         let mut stream = null_mut();
         const NON_BLOCKING: c_uint = 1;
@@ -195,6 +215,7 @@ struct RealGpu(Arc<Open>);
 struct Open {
     driver: Arc<Real>,
     spec: DeviceSpec,
+    capability: (u32, u32),
     context: sys::CUcontext,
     stream: sys::CUstream,
     /// A stream to which nothing is handed but while it records.
@@ -205,8 +226,10 @@ struct Open {
     lost: OnceLock<DeviceError>,
     /// Kernels that were launched since the stream was last waited for: the latest ones.
     recent: Mutex<VecDeque<Arc<str>>>,
-    /// Made by the first copy; none where there is no pinned memory.
-    staging: Mutex<Option<Option<Staging>>>,
+    /// GPUs whose memory this one was let read, where it can.
+    reached: Mutex<Vec<DeviceSpec>>,
+    /// Pinned memory that copies go through.
+    staging: Mutex<Lanes>,
 }
 
 // SAFETY: the handles are the driver's, which takes them from any thread.
@@ -219,13 +242,6 @@ thread_local! {
     static RECORDS: Cell<sys::CUstream> = const { Cell::new(null_mut()) };
     /// The names of the kernels that it recorded.
     static RECORDED: RefCell<Vec<Arc<str>>> = const { RefCell::new(Vec::new()) };
-}
-
-/// Two pinned buffers, and for each an event that is recorded after what was last done with it.
-struct Staging {
-    buffers: [*mut u8; 2],
-    events: [sys::CUevent; 2],
-    next: usize,
 }
 
 /// Makes a context the calling thread's current one, and the one that was current so again in the end.
@@ -300,48 +316,15 @@ impl Open {
         Ok(())
     }
 
-    /// Does something with the pinned buffers, if there are any.
-    fn with_staging<T>(&self, f: impl FnOnce(&mut Staging) -> Result<T>) -> Result<Option<T>> {
-        let mut staging = self.staging.lock();
-        let staging = match &mut *staging {
-            Some(staging) => staging,
-            none => none.insert(self.make_staging()?),
-        };
-        staging.as_mut().map(f).transpose()
-    }
-
-    fn make_staging(&self) -> Result<Option<Staging>> {
-        let (mut buffers, mut events) = ([null_mut(); 2], [null_mut(); 2]);
-        const DISABLE_TIMING: c_uint = 2;
-        for i in 0..2 {
-            let (buffer, event): (&mut *mut c_void, &mut sys::CUevent) = (&mut buffers[i], &mut events[i]);
-            // SAFETY: pointers to handles, which the driver writes. They live as long as the process.
-            let made = self.try_call("cuMemAllocHost", |api| unsafe {
-                match (api.alloc_host)(buffer, STAGING) {
-                    0 => (api.event)(event, DISABLE_TIMING),
-                    status => status,
-                }
-            })?;
-            if made.is_err() {
-                return Ok(None);
-            }
+    /// Lets this GPU read the other's memory by itself, where the machine can do that: else copies go another way.
+    fn reach(&self, other: &Open) -> Result<()> {
+        let mut reached = self.reached.lock();
+        if !reached.contains(&other.spec) {
+            // SAFETY: the context is retained as long as the process.
+            let _ = self.try_call("cuCtxEnablePeerAccess", |api| unsafe { (api.enable_peer)(other.context, 0) })?;
+            reached.push(other.spec.clone());
         }
-        Ok(Some(Staging { buffers: buffers.map(|b| b.cast()), events, next: 0 }))
-    }
-
-    /// Waits until the last copy from or to a pinned buffer is done.
-    fn await_buffer(&self, staging: &Staging, at: usize) -> Result<()> {
-        // SAFETY: the event lives as long as the process; one that was never recorded is over.
-        self.call("cuEventSynchronize", |api| unsafe { (api.await_event)(staging.events[at]) })
-    }
-
-    /// Hands over a copy, and the record of its end.
-    fn copy(&self, event: sys::CUevent, copy: impl FnOnce(&Api) -> c_int) -> Result<()> {
-        self.call("cuMemcpyAsync", |api| match copy(api) {
-            // SAFETY: event and stream live as long as this.
-            0 => unsafe { (api.record)(event, self.stream) },
-            status => status,
-        })
+        Ok(())
     }
 }
 
@@ -372,68 +355,48 @@ impl Gpu for RealGpu {
     }
 
     unsafe fn copy_in(&self, dst: u64, src: *const u8, bytes: usize) -> Result<()> {
-        let open = &*self.0;
-        let staged = open.with_staging(|staging| {
-            let mut done = 0;
-            while done < bytes {
-                let (at, len) = (staging.next, (bytes - done).min(STAGING));
-                staging.next = 1 - at;
-                open.await_buffer(staging, at)?;
-                let (buffer, to) = (staging.buffers[at], dst + done as u64);
-                // SAFETY: the caller's promise; the buffer is as large, and nothing uses it any more.
-                unsafe { buffer.copy_from_nonoverlapping(src.add(done), len) };
-                open.copy(staging.events[at], |api| {
-                    // SAFETY: as above, and the buffer stays as it is until its event is awaited.
-                    unsafe { (api.copy_in)(to, buffer.cast(), len, open.stream) }
-                })?;
-                done += len;
-            }
-            Ok(())
-        })?;
-        if staged.is_none() {
-            // SAFETY: the caller's promise, for the stream is waited for.
-            open.call("cuMemcpyHtoDAsync", |api| unsafe { (api.copy_in)(dst, src.cast(), bytes, open.stream) })?;
-            open.wait()?;
+        // SAFETY: the caller's promise.
+        if unsafe { self.0.stage_in(dst, src, bytes)? } {
+            return Ok(());
         }
-        Ok(())
+        let open = &*self.0;
+        // SAFETY: the caller's promise, for the stream is waited for.
+        open.call("cuMemcpyHtoDAsync", |api| unsafe { (api.copy_in)(dst, src.cast(), bytes, open.stream) })?;
+        open.wait()
     }
 
     unsafe fn copy_out(&self, dst: *mut u8, src: u64, bytes: usize) -> Result<()> {
-        let open = &*self.0;
-        let staged = open.with_staging(|staging| {
-            let part = |i: usize| (i * STAGING, (bytes - i * STAGING).min(STAGING));
-            let issue = |i: usize| {
-                let ((at, len), buffer) = (part(i), staging.buffers[i % 2]);
-                open.copy(staging.events[i % 2], |api| {
-                    // SAFETY: the caller's promise; the buffer is as large, and what it held has been read.
-                    unsafe { (api.copy_out)(buffer.cast(), src + at as u64, len, open.stream) }
-                })
-            };
-            let parts = bytes.div_ceil(STAGING);
-            for i in 0..parts {
-                if i == 0 {
-                    issue(0)?;
-                }
-                if i + 1 < parts {
-                    issue(i + 1)?;
-                }
-                open.await_buffer(staging, i % 2)?;
-                let (at, len) = part(i);
-                // SAFETY: as above; the copy to the buffer is done.
-                unsafe { dst.add(at).copy_from_nonoverlapping(staging.buffers[i % 2], len) };
-            }
-            Ok(())
-        })?;
-        if staged.is_none() {
+        // SAFETY: the caller's promise.
+        if !unsafe { self.0.stage_out(dst, src, bytes)? } {
+            let open = &*self.0;
             // SAFETY: the caller's promise, for the stream is waited for.
             open.call("cuMemcpyDtoHAsync", |api| unsafe { (api.copy_out)(dst.cast(), src, bytes, open.stream) })?;
         }
-        open.wait()
+        self.0.wait()
     }
 
     unsafe fn copy_within(&self, dst: u64, src: u64, bytes: usize) -> Result<()> {
         // SAFETY: the caller's promise.
         self.0.call("cuMemcpyDtoDAsync", |api| unsafe { (api.copy_within)(dst, src, bytes, self.0.stream) })
+    }
+
+    unsafe fn copy_across(&self, dst: u64, from: &dyn Gpu, src: u64, bytes: usize) -> Option<Result<()>> {
+        let (open, from) = (&*self.0, from.as_any().downcast_ref::<RealGpu>()?);
+        let other = &*from.0;
+        let copy = || {
+            open.reach(other)?;
+            from.precede(open.stream.addr())?;
+            // SAFETY: the caller's promise; both contexts are retained as long as the process.
+            open.call("cuMemcpyPeerAsync", |api| unsafe {
+                (api.copy_peer)(dst, open.context, src, other.context, bytes, open.stream)
+            })?;
+            self.precede(other.stream.addr())
+        };
+        Some(copy())
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
     }
 
     fn begin_recording(&self) -> Result<()> {
@@ -474,10 +437,51 @@ impl Gpu for RealGpu {
         Ok(Box::new(RealGraph { gpu: self.0.clone(), instance, kernels: RECORDED.take() }))
     }
 
+    fn assembler(&self) -> Option<String> {
+        static LINKS: OnceLock<bool> = OnceLock::new();
+        if !LINKS.get_or_init(|| std::env::var_os(LINK).is_some_and(|set| set == "1")) {
+            return None;
+        }
+        let Open { driver, capability: (major, minor), .. } = &*self.0;
+        Some(format!("sm_{major}{minor} by driver {}", driver.version))
+    }
+
+    fn assemble(&self, text: &[u8]) -> Result<Option<Vec<u8>>> {
+        // What is linked may not give registers from one warp to another.
+        if text.windows(REGISTERS_MOVE.len()).any(|at| at == REGISTERS_MOVE) {
+            return Ok(None);
+        }
+        let mut text = [text, &[0]].concat();
+        let mut made = Vec::new();
+        const PTX: c_int = sys::CUjitInputType_enum::CU_JIT_INPUT_PTX as c_int;
+        // SAFETY: the driver writes the handle, and the place and size of code that it keeps until the handle ends; text and
+        // name live as long as the calls.
+        let done = self.0.try_call("cuLinkComplete", |api| unsafe {
+            let mut state = null_mut();
+            let status = (api.link)(0, null_mut(), null_mut(), &mut state);
+            if status != 0 {
+                return status;
+            }
+            let (data, bytes) = (text.as_mut_ptr().cast(), text.len());
+            let (mut code, mut size) = (null_mut(), 0);
+            let mut status = (api.link_data)(state, PTX, data, bytes, c"kernel".as_ptr(), 0, null_mut(), null_mut());
+            if status == 0 {
+                status = (api.linked)(state, &mut code, &mut size);
+            }
+            if status == 0 && !code.is_null() {
+                made.extend_from_slice(std::slice::from_raw_parts(code.cast::<u8>(), size));
+            }
+            (api.free_link)(state);
+            status
+        })?;
+        // What fails says why when it is loaded.
+        Ok(done.is_ok().then_some(made).filter(|made| !made.is_empty()))
+    }
+
     fn load(&self, name: &str, code: &[u8]) -> Result<Arc<dyn Module>> {
         let failed = |message| DeviceError::Load { device: self.0.spec.clone(), name: name.into(), message };
-        // PTX ends with a 0.
-        let code = CString::new(code).map_err(|_| failed("the code has a zero byte".into()))?;
+        // A text ends with a 0.
+        let code = [code, &[0]].concat();
         let mut log = [0u8; 8192];
         use sys::CUjit_option_enum as Jit;
         let mut options = [Jit::CU_JIT_ERROR_LOG_BUFFER as c_int, Jit::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES as c_int];
@@ -505,6 +509,34 @@ impl Gpu for RealGpu {
 
     fn synchronize(&self) -> Result<()> {
         self.0.wait()
+    }
+
+    fn await_all(&self) -> Result<()> {
+        // SAFETY: the call has no preconditions but a current context.
+        self.0.call("cuCtxSynchronize", |api| unsafe { (api.synchronize_all)() })
+    }
+
+    fn precede(&self, stream: usize) -> Result<()> {
+        let (open, stream) = (&*self.0, std::ptr::without_provenance_mut(stream));
+        let mut event = null_mut();
+        // SAFETY: the driver writes the handle, our stream lives as long as this, and the other one is its owner's, who named
+        // it. An event that is waited for lives as long as it is.
+        open.call("cuStreamWaitEvent", |api| unsafe {
+            match (api.event)(&mut event, DISABLE_TIMING) {
+                0 => {}
+                status => return status,
+            }
+            let status = match (api.record)(event, open.stream) {
+                0 => (api.wait_event)(stream, event, 0),
+                status => status,
+            };
+            (api.free_event)(event);
+            status
+        })
+    }
+
+    fn stream(&self) -> usize {
+        self.0.stream.addr()
     }
 }
 

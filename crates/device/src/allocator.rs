@@ -1,6 +1,7 @@
 //! Memory of a device, and the CPU's.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::any::Any;
 use std::fmt::Debug;
 use std::ptr::NonNull;
 use std::sync::OnceLock;
@@ -105,12 +106,56 @@ pub trait Allocator: Debug + Send + Sync {
         None
     }
 
+    /// What the device's driver needs of it for copies from its memory to that of another device of the kind.
+    fn peer(&self) -> Option<&dyn Any> {
+        None
+    }
+
+    /// Copies from another device's memory, without the host; `None` where that cannot be done. What is handed to either
+    /// device later comes after it.
+    ///
+    /// # Safety
+    /// `dst` lies in a live block of this allocator and `src` in one of the other's, which is `from`; nobody else accesses
+    /// them meanwhile.
+    unsafe fn copy_across(
+        &self,
+        dst: NonNull<u8>,
+        from: &dyn Allocator,
+        src: NonNull<u8>,
+        bytes: usize,
+    ) -> Option<Result<()>> {
+        let _ = (dst, from, src, bytes);
+        None
+    }
+
     /// Waits for work that was handed to the device.
     ///
     /// # Errors
     /// What the work failed with.
     fn synchronize(&self) -> Result<()> {
         Ok(())
+    }
+
+    /// Waits for all work on the device, also what other libraries of the process handed to it.
+    ///
+    /// # Errors
+    /// As [`Allocator::synchronize`].
+    fn await_all(&self) -> Result<()> {
+        self.synchronize()
+    }
+
+    /// The stream that work is handed to, by the number that other libraries of the process know it by; 0 for none.
+    fn stream(&self) -> usize {
+        0
+    }
+
+    /// Has what a stream of another library's gets from now on wait for work that was handed to the device before.
+    ///
+    /// # Errors
+    /// As [`Allocator::synchronize`].
+    fn precede(&self, stream: usize) -> Result<()> {
+        let _ = stream;
+        self.synchronize()
     }
 
     /// Whether the host can access blocks through their pointers.

@@ -1,5 +1,6 @@
 //! Reuse of freed memory.
 
+use std::any::Any;
 use std::collections::VecDeque;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -136,8 +137,35 @@ impl Allocator for CachingAllocator {
         unsafe { self.inner.copy_within(dst, src, bytes) }
     }
 
+    fn peer(&self) -> Option<&dyn Any> {
+        self.inner.peer()
+    }
+
+    unsafe fn copy_across(
+        &self,
+        dst: NonNull<u8>,
+        from: &dyn Allocator,
+        src: NonNull<u8>,
+        bytes: usize,
+    ) -> Option<Result<()>> {
+        // SAFETY: as above.
+        unsafe { self.inner.copy_across(dst, from, src, bytes) }
+    }
+
     fn synchronize(&self) -> Result<()> {
         self.inner.synchronize()
+    }
+
+    fn await_all(&self) -> Result<()> {
+        self.inner.await_all()
+    }
+
+    fn stream(&self) -> usize {
+        self.inner.stream()
+    }
+
+    fn precede(&self, stream: usize) -> Result<()> {
+        self.inner.precede(stream)
     }
 
     fn host_visible(&self) -> bool {

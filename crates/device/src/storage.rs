@@ -412,7 +412,11 @@ unsafe fn transfer(
                     return done;
                 }
             }
-            (false, false) => {}
+            (false, false) => {
+                if let Some(done) = to.copy_across(dst, from, src, bytes) {
+                    return done;
+                }
+            }
         }
     }
     let mut staging = Vec::new();

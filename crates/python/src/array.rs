@@ -13,7 +13,9 @@ use svod_dtype::{DEFAULT_COMPLEX, DEFAULT_FLOAT, DType};
 use svod_ir::graph::Op;
 use svod_tensor::{Operand, Tensor};
 
+use crate::dlpack;
 use crate::dtype::{numpy, numpy_dtype, of_descr};
+
 use crate::error::{Class, Result};
 use crate::gil::allow;
 
@@ -26,8 +28,11 @@ pub fn tensor_of(object: &Bound<'_, PyAny>, device: &DeviceSpec, named: Option<D
     Ok(tensor.cast(named.unwrap_or(dtype))?)
 }
 
-/// What NumPy makes of an object that is given where a tensor is expected.
+/// What NumPy makes of an object that is given where a tensor is expected; what is on a GPU is copied there.
 pub fn literal(object: &Bound<'_, PyAny>) -> Result<Tensor> {
+    if let Some(there) = dlpack::gpu::value(object)? {
+        return Ok(there);
+    }
     let (array, dtype) = dense(object)?;
     Ok(Tensor::literal(bytes_of(&array), dtype, array.shape())?)
 }
@@ -35,6 +40,9 @@ pub fn literal(object: &Bound<'_, PyAny>) -> Result<Tensor> {
 /// What NumPy makes of an object that is given as an operand: floats of Python's keep all their digits until the type in
 /// which the operands meet is known.
 pub fn listed_operand(object: &Bound<'_, PyAny>) -> Result<Operand> {
+    if let Some(there) = dlpack::gpu::value(object)? {
+        return Ok(Operand::Tensor(there));
+    }
     let given = as_array(object, false)?;
     let (array, dtype) = dense_array(given.clone())?;
     let tensor = Tensor::literal(bytes_of(&array), dtype, array.shape())?;

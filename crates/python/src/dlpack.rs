@@ -1,5 +1,9 @@
 //! Element types of DLPack that NumPy, by which capsules are read and made, has not: they travel as integers of their
-//! width, and the capsule says what they are.
+//! width, and the capsule says what they are. `gpu` is for memory that NumPy cannot see,
+//! and `layout` says how that is told of.
+
+pub mod gpu;
+mod layout;
 
 use std::ffi::{CStr, c_void};
 use std::ptr::NonNull;

@@ -11,7 +11,7 @@ use pyo3::exceptions::{
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple, PyType};
-use svod_runtime::Error as RuntimeError;
+use svod_runtime::{Context, Error as RuntimeError};
 use svod_tensor::{ErrorKind, TensorError};
 
 use crate::origin;
@@ -301,7 +301,11 @@ impl From<TensorError> for Raised {
             TensorError::Device(DeviceError::Safetensors(_)) => Class::Format,
             _ => Class::of(error.kind()),
         };
-        class.raise_of(error.kind_text(), error.to_string())
+        let lines = match &error {
+            TensorError::Device(of) | TensorError::Runtime(RuntimeError::Device(of)) => Context::global().lines_of(of),
+            _ => String::new(),
+        };
+        class.raise_of(error.kind_text(), format!("{error}{lines}"))
     }
 }
 

@@ -304,7 +304,8 @@ pub fn from_numpy(array: &Bound<'_, PyAny>) -> Made {
 /// A tensor over the memory of another library's array, by DLPack; a copy of it where the memory is not dense or the
 /// tensor is to be on another device, and with `copy=True`. What would have to be copied is an error with `copy=False`.
 ///
-/// As with `from_numpy`, what is written to the memory is seen by what is computed later.
+/// As with `from_numpy`, what is written to the memory is seen by what is computed later. Memory of a GPU is read once the
+/// work is done that its library had begun before this call; for what that library writes later, wait before svod reads it.
 ///
 /// >>> import numpy as np, svod
 /// >>> svod.from_dlpack(np.arange(3.0)).tolist()
@@ -317,6 +318,9 @@ pub fn from_dlpack(x: &Bound<'_, PyAny>, device: Option<Text>, copy: Option<bool
         return Err(Class::ArgumentType.raise(message));
     }
     let device = device.as_deref();
+    if let Some(there) = dlpack::gpu::device_of(x)? {
+        return from_gpu(x, &there, device, copy);
+    }
     let array = &dlpack::import(x)?;
     if copy == Some(false)
         && let Some(name) = device.filter(|name| *name != DeviceSpec::CPU.to_string())
@@ -328,6 +332,15 @@ pub fn from_dlpack(x: &Bound<'_, PyAny>, device: Option<Text>, copy: Option<bool
         false => borrow(array)?,
     };
     Ok(placed(device, Ok(tensor))?.into())
+}
+
+/// [`from_dlpack`] of memory on a GPU.
+fn from_gpu(x: &Bound<'_, PyAny>, there: &DeviceSpec, device: Option<&str>, copy: Option<bool>) -> Made {
+    let device = device.map(crate::tensor::device).transpose()?.unwrap_or_else(|| there.clone());
+    if copy == Some(false) && device != *there {
+        return Err(Class::Argument.raise(format!("from_dlpack: copy=False, but the memory is on {there}")));
+    }
+    Ok(dlpack::gpu::import(x, there, copy)?.to(&device.to_string())?.into())
 }
 
 /// The tensors of a safetensors file by name; their memory is the file's own pages.

@@ -6,6 +6,7 @@ use crate::config::{Fingerprint, PrepareConfig, kernel_cache_size};
 use crate::error::{Error, Result};
 use crate::instantiate::{self, Scheduled, Use};
 use crate::interrupt::{StopCheck, Watch};
+use crate::lines::Lines;
 use crate::machine::MachineSpeed;
 use crate::memory::Memory;
 use crate::plan::{Donated, ExecutionPlan, PlanInput, Required};
@@ -19,7 +20,7 @@ use std::fmt;
 use std::iter;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock};
-use svod_device::{Buffer, Cache, Device, DeviceSpec, Devices, MemoryStats};
+use svod_device::{Buffer, Cache, Device, DeviceError, DeviceSpec, Devices, MemoryStats};
 use svod_ir::graph::key::GraphKey;
 use svod_ir::graph::outline::Outline;
 use svod_ir::graph::unshare::Unshared;
@@ -55,6 +56,7 @@ pub struct Context {
     /// How fast the machine is, by number of threads.
     pub(crate) speeds: Mutex<FxHashMap<usize, MachineSpeed>>,
     stop_check: RwLock<Option<StopCheck>>,
+    pub(crate) lines: Lines,
 }
 
 /// A graph's structure, whether its constants may be packed, how it is optimized, and the compiler.
@@ -97,6 +99,7 @@ impl Context {
             repeats: Repeats::default(),
             speeds: Mutex::default(),
             stop_check: RwLock::new(None),
+            lines: Lines::default(),
         })
     }
 
@@ -163,6 +166,11 @@ impl Context {
     pub fn synchronize(&self) -> Result<()> {
         let waited: Vec<_> = self.devices.opened().iter().map(|device| device.allocator().synchronize()).collect();
         Ok(waited.into_iter().collect::<Result<(), _>>()?)
+    }
+
+    /// What the error of a device leaves out, to be added to its text: the user's lines of the kernels that it names.
+    pub fn lines_of(&self, error: &DeviceError) -> String {
+        self.lines.of(error)
     }
 
     /// The GPUs that there are, opened or not.

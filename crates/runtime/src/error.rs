@@ -285,7 +285,7 @@ pub enum VariableError {
 }
 
 /// `, from a.py:3`: the first line, as a message goes on.
-fn from_lines(origins: &[Origin]) -> String {
+pub(crate) fn from_lines(origins: &[Origin]) -> String {
     origins.first().map(|origin| format!(", from {origin}")).unwrap_or_default()
 }
 

@@ -310,6 +310,9 @@ fn attach(
         };
         op.id = Some(invocation.call as u64);
         op.origins = lines(invocation, origins);
+        if let Some(code) = op.code() {
+            context.lines.note(code, &op.origins);
+        }
         // What an invocation reads orders it anyway.
         op.dependencies = invocation.after.iter().filter(|e| runs.contains(e)).map(|e| *e as u64).collect();
         op.fixed = invocation.fixed.clone();

@@ -22,6 +22,7 @@ mod error;
 mod host;
 mod instantiate;
 mod interrupt;
+mod lines;
 mod machine;
 mod memory;
 #[cfg(test)]

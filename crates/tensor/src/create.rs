@@ -112,10 +112,27 @@ impl Tensor {
         read_only: bool,
         keep_alive: Box<dyn Send + Sync>,
     ) -> Result<Tensor> {
+        // SAFETY: the caller's promise.
+        unsafe { Tensor::borrowed_on(&DeviceSpec::CPU, pointer, dtype, shape, read_only, keep_alive) }
+    }
+
+    /// [`Tensor::borrowed`] of a device's memory.
+    ///
+    /// # Safety
+    /// As there; the memory is the device's.
+    pub unsafe fn borrowed_on(
+        device: &DeviceSpec,
+        pointer: NonNull<u8>,
+        dtype: DType,
+        shape: &[usize],
+        read_only: bool,
+        keep_alive: Box<dyn Send + Sync>,
+    ) -> Result<Tensor> {
+        let device = Context::global().devices().get(device)?;
         let count = count_of("from_numpy", shape)?;
         let bytes = count.checked_mul(dtype.bytes()).ok_or_else(|| too_large("from_numpy", shape))?;
         // SAFETY: the caller's promise.
-        let storage = unsafe { Storage::borrowed(host()?.allocator(), pointer, bytes, read_only, keep_alive) };
+        let storage = unsafe { Storage::borrowed(device.allocator(), pointer, bytes, read_only, keep_alive) };
         let buffer = Buffer::over(storage, 0, dtype, count)?;
         Tensor::from_buffer(Arc::new(buffer), LeafClass::Borrowed, shape)
     }

@@ -6,6 +6,7 @@
 mod memory;
 mod warp;
 
+use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -81,6 +82,8 @@ impl Driver for Simulator {
             multiprocessors: self.multiprocessors,
             l2: 0,
             shared: 0,
+            clock: 0,
+            bandwidth: 0,
         })
     }
 
@@ -167,6 +170,17 @@ impl Gpu for SimulatedGpu {
         // SAFETY: the caller's promise.
         unsafe { to.copy_from_nonoverlapping(from, bytes) };
         Ok(())
+    }
+
+    unsafe fn copy_across(&self, dst: u64, from: &dyn Gpu, src: u64, bytes: usize) -> Option<Result<()>> {
+        let other = from.as_any().downcast_ref::<SimulatedGpu>()?;
+        let found = self.0.host(dst, bytes).and_then(|to| Ok((to, other.0.host(src, bytes)?)));
+        // SAFETY: the caller's promise; memory of two GPUs does not overlap.
+        Some(found.map(|(to, from)| unsafe { to.copy_from_nonoverlapping(from, bytes) }))
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
     }
 
     fn begin_recording(&self) -> Result<()> {

@@ -147,7 +147,11 @@ impl PyTensor {
     fn new(data: &Bound<'_, PyAny>, dtype: Option<AnyDType>, device: Option<Text>) -> Made {
         let device = device.as_deref();
         let dtype = dtype.map(|d| d.0);
-        let copied = || tensor_of(data, &device.map_or_else(default_device, self::device)?, dtype);
+        // Memory that the host does not see stays where it is.
+        let copied = || match dlpack::gpu::value(data)? {
+            Some(there) => Ok(there),
+            None => tensor_of(data, &device.map_or_else(default_device, self::device)?, dtype),
+        };
         let tensor = match data.cast::<PyTensor>() {
             Ok(tensor) => tensor.get().0.kept()?,
             Err(_) if data.hasattr("__array__")? => copied()?,
@@ -353,14 +357,24 @@ impl PyTensor {
     #[pyo3(signature = (**options))]
     fn __dlpack__<'py>(&self, py: Python<'py>, options: Option<Bound<'py, PyDict>>) -> Result<Bound<'py, PyAny>> {
         self.0.check_known("DLPack's view")?;
+        let (options, on_gpu) = dlpack::gpu::asked(&self.0, options)?;
+        if on_gpu {
+            return dlpack::gpu::export(py, &self.0, options.as_ref());
+        }
         let array = array_of(py, &self.0)?;
         let dtype = self.0.dtype();
         dlpack::export(&array, dtype, options.as_ref()).or_else(|_| dlpack::export(&copy_of(py, &self.0)?, dtype, None))
     }
 
     fn __dlpack_device__(&self) -> (i32, i32) {
-        const CPU: i32 = 1;
-        (CPU, 0)
+        dlpack::gpu::code(&self.0)
+    }
+
+    /// Where the elements are in the memory of a GPU, as other libraries than PyTorch and JAX ask: read-only, and complete.
+    /// Tensors of other devices have no such attribute.
+    #[getter]
+    fn __cuda_array_interface__<'py>(slf: &Bound<'py, Self>) -> Result<Bound<'py, PyDict>> {
+        dlpack::gpu::interface(slf, &slf.get().0)
     }
 
     /// Exports the memory of [`PyTensor::numpy`].
