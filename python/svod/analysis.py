@@ -20,6 +20,8 @@ __all__ = [
     "Buffer",
     "Context",
     "Explanation",
+    "Gpu",
+    "GpuCycles",
     "Hint",
     "Item",
     "ItemAnalysis",
@@ -178,10 +180,21 @@ class Context(TypedDict):
     upcasted: int
 
 
+class GpuCycles(TypedDict):
+    """How long parts of a GPU are busy with an item, side by side, in cycles in which all multiprocessors work."""
+
+    tensor_cores: float
+    arithmetic: float
+    shared_memory: float
+    l2: float
+    memory: float
+
+
 class ItemAnalysis(TypedDict):
     """What an item costs: operations on floats, bytes moved from and to buffers, vector registers, bytes of a task's
     scratch; bytes of operands that one core copies into panels where 1, 8 and 64 cores share the tasks; the share of
-    the threads that have work; times estimated, measured (once profiled), and least by the roofline."""
+    the threads that have work; times estimated, measured (once profiled), and least by the roofline; on a GPU, how long
+    its parts are busy."""
 
     flops: float
     bytes_read: float
@@ -193,6 +206,7 @@ class ItemAnalysis(TypedDict):
     estimated_ns: float
     measured_ns: float | None
     least_ns: float
+    gpu: GpuCycles | None
 
 
 class Item(TypedDict):
@@ -237,15 +251,28 @@ class Buffer(TypedDict):
     offset: int
 
 
+class Gpu(TypedDict):
+    """How fast a GPU is at most, as it is described: cycles of its multiprocessors, operations on 32-bit floats by
+    threads, those of products of 16-bit floats by tensor cores, and bytes of its memory a second."""
+
+    device: str
+    multiprocessors: int
+    clock: float
+    flops: float
+    tensor_flops: float
+    bandwidth: float
+
+
 class Machine(TypedDict):
     """How fast the machine is at most: threads, operations on 32-bit floats and bytes of main memory a second,
-    whether the rates were measured here, and by what share times varied then."""
+    whether the rates were measured here, and by what share times varied then; and the GPUs that items run on."""
 
     threads: int
     flops: float
     bandwidth: float
     measured: bool
     noise: float
+    gpus: list[Gpu]
 
 
 class Opportunity(TypedDict):

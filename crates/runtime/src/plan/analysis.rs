@@ -1,15 +1,18 @@
 //! What a plan is and costs, derived from its ops: see [`svod_schedule::analysis`].
 
 use super::builder::Role;
+use super::gpu::Gpu;
 use super::op::{OpKind, PlanOp};
 use super::{ExecutionPlan, order};
 use crate::code::KernelCode;
+use crate::context::Context;
 use crate::error::Result;
 use crate::machine::MachineSpeed;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use std::time::Duration;
-use svod_device::{Buffer, LaunchSizes, StorageId};
+use svod_cuda::Info;
+use svod_device::{Buffer, DeviceSpec, LaunchSizes, StorageId};
 use svod_ir::kernel::{Body, Kernel};
 use svod_ir::lowered::cost::{self, Cost, Machine, Rounds};
 use svod_ir::lowered::{LoopKind, Phase, Stmt};
@@ -39,6 +42,7 @@ impl ExecutionPlan {
             let timing = profile.kernels.iter().chain(&profile.others).find(|t| t.op == at)?;
             Some(nanoseconds(timing.time))
         };
+        let gpus = self.gpus();
         // Where the op at a place of the order is among the items, which have a barrier before each level.
         let place_of = |place: usize| place + self.levels()[run[place]];
         let places = |list: &[usize]| list.iter().map(|place| place_of(*place)).collect::<Vec<_>>();
@@ -62,7 +66,7 @@ impl ExecutionPlan {
                 control: places(&control[place]).into_iter().chain(barrier).collect(),
                 origins: op.origins.to_vec(),
                 analysis: self
-                    .costs(op, &values, &speed.machine)
+                    .costs(op, &values, &speed.machine, &gpus)
                     .map(|a| ItemAnalysis { measured_ns: measured(at), ..a }),
             }
         };
@@ -99,6 +103,7 @@ impl ExecutionPlan {
                 bandwidth: speed.machine.levels.last().map_or(0.0, |l| l.all),
                 measured: speed.measured,
                 noise: speed.noise,
+                gpus: gpus.into_values().map(|gpu| gpu.info).collect(),
             },
             items,
             buffers,
@@ -151,13 +156,44 @@ impl ExecutionPlan {
         ItemContext { device, stream: self.levels()[at], dims, upcasted }
     }
 
+    /// The GPUs that ops run on.
+    fn gpus(&self) -> BTreeMap<DeviceSpec, Gpu> {
+        let mut gpus = BTreeMap::new();
+        let mut told: Option<Vec<(DeviceSpec, Info)>> = None;
+        for device in self.ops().iter().filter_map(|op| op.code()).map(|code| code.device()) {
+            let Some(target) = device.target().filter(|target| target.groups.is_some()) else { continue };
+            if gpus.contains_key(device.spec()) {
+                continue;
+            }
+            let told = told.get_or_insert_with(|| Context::gpus().unwrap_or_default());
+            let info = told.iter().find(|(spec, _)| spec == device.spec()).map(|(_, info)| info);
+            gpus.extend(Gpu::new(device.spec(), target, info).map(|gpu| (device.spec().clone(), gpu)));
+        }
+        gpus
+    }
+
     /// What an op costs: nothing is known of functions of the host.
-    fn costs(&self, op: &PlanOp, values: &[BoundVariable], machine: &Machine) -> Option<ItemAnalysis> {
+    fn costs(
+        &self,
+        op: &PlanOp,
+        values: &[BoundVariable],
+        machine: &Machine,
+        gpus: &BTreeMap<DeviceSpec, Gpu>,
+    ) -> Option<ItemAnalysis> {
         match &op.kind {
-            OpKind::Kernel(code) => Some(of_kernel(code, op, values, machine)),
+            OpKind::Kernel(code) => {
+                let sizes: Vec<f64> = op.buffers.iter().map(|b| self.buffers[*b].bytes() as f64).collect();
+                Some(of_kernel(code, op, values, machine, gpus.get(code.device().spec()).map(|gpu| (gpu, &sizes[..]))))
+            }
             OpKind::View { .. } => Some(ItemAnalysis { occupancy: 1.0, ..ItemAnalysis::default() }),
             OpKind::Copy => {
                 let bytes = self.buffers[op.buffers[0]].bytes() as f64;
+                let there = gpus.get(self.buffers[op.buffers[0]].device());
+                if let Some(gpu) =
+                    there.filter(|_| self.buffers[op.buffers[1]].device() == self.buffers[op.buffers[0]].device())
+                {
+                    return Some(gpu.copy(bytes));
+                }
                 let rate = machine.levels.last().map_or(f64::INFINITY, |l| l.single);
                 let ns = 2.0 * bytes / rate * 1e9;
                 Some(ItemAnalysis {
@@ -343,11 +379,27 @@ fn variant(code: &KernelCode, op: &PlanOp, values: &[BoundVariable]) -> usize {
     chosen.unwrap_or(code.spec().ast.guards.len())
 }
 
-fn of_kernel(code: &KernelCode, op: &PlanOp, values: &[BoundVariable], machine: &Machine) -> ItemAnalysis {
+/// What a kernel costs; on a GPU by that, with the sizes of its arguments.
+fn of_kernel(
+    code: &KernelCode,
+    op: &PlanOp,
+    values: &[BoundVariable],
+    machine: &Machine,
+    gpu: Option<(&Gpu, &[f64])>,
+) -> ItemAnalysis {
     let variant = variant(code, op, values);
     let costs = code.spec().ast.costs(&|v| value_of(v, op, values), machine.registers, Rounds::All);
     let phases = code.spec().ast.phases.iter().zip(costs);
     let costs: Vec<Cost> = phases.filter(|(phase, _)| phase.variant == variant).map(|(_, cost)| cost).collect();
+    let analysis = of_costs(code, &costs, machine);
+    let Some((gpu, sizes)) = gpu else { return analysis };
+    let ast = &code.spec().ast;
+    let phases: Vec<_> = ast.phases.iter().filter(|phase| phase.variant == variant).zip(costs).collect();
+    gpu.kernel(ast, &phases, sizes, analysis)
+}
+
+/// What phases cost that the host runs.
+fn of_costs(code: &KernelCode, costs: &[Cost], machine: &Machine) -> ItemAnalysis {
     let total = |of: &dyn Fn(&Cost) -> f64| cost::total(costs.iter().map(of));
     let seconds = machine.call + total(&|c| c.seconds(machine));
     // Phases take turns: each counts as long as it takes.
@@ -363,6 +415,7 @@ fn of_kernel(code: &KernelCode, op: &PlanOp, values: &[BoundVariable], machine: 
         estimated_ns: seconds * 1e9,
         measured_ns: None,
         least_ns: total(&|c| machine.least(c)) * 1e9,
+        gpu: None,
     }
 }
 

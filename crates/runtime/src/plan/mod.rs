@@ -18,6 +18,7 @@ mod analysis;
 mod builder;
 mod certain;
 mod donate;
+mod gpu;
 mod inspect;
 mod instance;
 mod lend;

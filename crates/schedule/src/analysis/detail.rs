@@ -120,6 +120,11 @@ fn resources(f: &mut String, a: &ItemAnalysis) -> fmt::Result {
     field(f, "uses", &uses)?;
     let (read, written) = (bytes(a.bytes_read), bytes(a.bytes_written));
     field(f, "work", &format!("{} flops, {read} read, {written} written", count(a.flops)))?;
+    if let Some(cycles) = &a.gpu {
+        let parts = cycles.parts().into_iter().filter(|(_, n)| *n > 0.0);
+        let texts: Vec<String> = parts.map(|(part, n)| format!("{part} {}", count(n))).collect();
+        field(f, "cycles", &texts.join(", "))?;
+    }
     let measured = a.measured_ns.map(|ns| format!(", {} measured", time(ns))).unwrap_or_default();
     let least = format!("{} by the roofline ({:.0}%)", time(a.least_ns), a.roofline() * 100.0);
     field(f, "time", &format!("{} estimated{measured}, at least {least}", time(a.estimated_ns)))

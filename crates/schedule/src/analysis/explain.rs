@@ -1,6 +1,6 @@
 //! An analysis as a table.
 
-use super::model::{Analysis, Fusion, Item, MachineInfo, PACKING_CORES};
+use super::model::{Analysis, Fusion, GpuInfo, Item, MachineInfo, PACKING_CORES};
 use std::fmt::{self, Write};
 use svod_ir::graph::Origin;
 use svod_ir::lowered::cost::total;
@@ -102,13 +102,23 @@ impl Analysis {
             Some(ns) => writeln!(f, ", {} measured", time(ns))?,
             None => writeln!(f)?,
         }
-        let MachineInfo { threads, flops, bandwidth, measured, noise } = self.machine;
+        let MachineInfo { threads, flops, bandwidth, measured, noise, .. } = self.machine;
         let source = match measured {
             true if noise > NOISY => format!("measured while it was busy (times varied by {:.0}%)", noise * 100.0),
             true => "measured".to_owned(),
             false => "assumed (svod.measure_machine() measures it)".to_owned(),
         };
         writeln!(f, "machine, {source}: {threads} threads, {}flop/s, {}/s", count(flops), bytes(bandwidth))?;
+        for GpuInfo { device, multiprocessors, clock, flops, tensor_flops, bandwidth } in &self.machine.gpus {
+            writeln!(
+                f,
+                "{device}, as described: {multiprocessors} multiprocessors at {}Hz, {}flop/s, {}flop/s by tensor cores, {}/s",
+                count(*clock),
+                count(*flops),
+                count(*tensor_flops),
+                bytes(*bandwidth)
+            )?;
+        }
         writeln!(f, "memory: {} held, {} at the peak", bytes(self.held_bytes as f64), bytes(self.peak_bytes as f64))?;
         let packed: [f64; 3] = std::array::from_fn(|i| {
             self.items.iter().filter_map(|item| item.analysis.as_ref()).map(|a| a.packed_bytes[i]).sum()

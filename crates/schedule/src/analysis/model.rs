@@ -40,6 +40,25 @@ pub struct MachineInfo {
     pub measured: bool,
     /// By what share times varied as they were measured.
     pub noise: f64,
+    /// The GPUs that items run on.
+    pub gpus: Vec<GpuInfo>,
+}
+
+/// How fast a GPU is at most, as its driver and what is known of its generation tell.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct GpuInfo {
+    /// Its device.
+    pub device: String,
+    /// Number of multiprocessors.
+    pub multiprocessors: usize,
+    /// Their cycles a second.
+    pub clock: f64,
+    /// Operations on 32-bit floats a second, by threads.
+    pub flops: f64,
+    /// Operations of products of 16-bit floats a second, by tensor cores.
+    pub tensor_flops: f64,
+    /// Bytes a second to and from its memory.
+    pub bandwidth: f64,
 }
 
 /// One step of a schedule.
@@ -368,6 +387,42 @@ pub struct ItemAnalysis {
     pub measured_ns: Option<f64>,
     /// The time in nanoseconds below which the machine cannot go: the roofline's.
     pub least_ns: f64,
+    /// How long parts of a GPU are busy, where it runs on one.
+    pub gpu: Option<GpuCycles>,
+}
+
+/// How long parts of a GPU are busy with an item, in cycles in which all multiprocessors are at work. The parts work side by
+/// side.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct GpuCycles {
+    /// Units that multiply small matrices.
+    pub tensor_cores: f64,
+    /// Arithmetic of threads.
+    pub arithmetic: f64,
+    /// The memory that threads of a block share.
+    pub shared_memory: f64,
+    /// The second-level cache.
+    pub l2: f64,
+    /// The GPU's memory.
+    pub memory: f64,
+}
+
+impl GpuCycles {
+    /// The parts, by name.
+    pub fn parts(&self) -> [(&'static str, f64); 5] {
+        [
+            ("tensor cores", self.tensor_cores),
+            ("arithmetic", self.arithmetic),
+            ("shared memory", self.shared_memory),
+            ("L2", self.l2),
+            ("memory", self.memory),
+        ]
+    }
+
+    /// Cycles of the part that is busy longest.
+    pub fn most(&self) -> f64 {
+        self.parts().into_iter().fold(0.0, |most, (_, cycles)| cycles.max(most))
+    }
 }
 
 impl ItemAnalysis {

@@ -85,7 +85,8 @@ impl Analysis {
                 return Err(format!("occupancy {} is not from 0 to 1", a.occupancy));
             }
             let amounts = [a.flops, a.bytes_read, a.bytes_written, a.estimated_ns, a.least_ns];
-            let mut amounts = amounts.into_iter().chain(a.packed_bytes).chain(a.measured_ns);
+            let cycles = a.gpu.iter().flat_map(|gpu| gpu.parts()).map(|(_, n)| n);
+            let mut amounts = amounts.into_iter().chain(cycles).chain(a.packed_bytes).chain(a.measured_ns);
             if let Some(n) = amounts.find(|n| !is_amount(*n)) {
                 return Err(format!("{n} is not an amount"));
             }

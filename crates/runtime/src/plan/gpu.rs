@@ -1,0 +1,230 @@
+//! What kernels cost on GPUs: the roofline of what their drivers and their generations tell.
+
+use svod_cuda::Info;
+use svod_device::DeviceSpec;
+use svod_dtype::DType;
+use svod_ir::lowered::cost::{Cost, total};
+use svod_ir::lowered::{LoopKind, Lowered, Phase, Product, Stmt};
+use svod_ir::target::Target;
+use svod_schedule::analysis::{GpuCycles, GpuInfo, ItemAnalysis};
+
+/// What a multiprocessor of a generation does in a cycle.
+struct Generation {
+    target: &'static str,
+    /// Multiply-adds of f32, one a lane.
+    lanes: f64,
+    /// Multiply-adds of its tensor cores, of f16.
+    tensor: f64,
+    /// Bytes of shared memory.
+    shared: f64,
+    /// Bytes of the second-level cache.
+    l2: f64,
+    /// Cycles a second, and bytes of memory, where the driver does not tell.
+    clock: f64,
+    bandwidth: f64,
+}
+
+/// A100 and H100: NVIDIA's papers on their architectures; the rate of the second-level cache is what programs reach.
+#[rustfmt::skip]
+const GENERATIONS: [Generation; 2] = [
+    Generation { target: "cuda-sm80", lanes: 64.0, tensor: 1024.0, shared: 128.0, l2: 48.0, clock: 1.41e9, bandwidth: 1.555e12 },
+    Generation { target: "cuda-sm90", lanes: 128.0, tensor: 2048.0, shared: 128.0, l2: 48.0, clock: 1.83e9, bandwidth: 3.35e12 },
+];
+
+/// Seconds from one kernel of a plan to the next.
+const LAUNCH: f64 = 2e-6;
+
+/// The part of its memory's rate that a GPU reaches.
+const REACHED: f64 = 0.92;
+
+/// Warps of a multiprocessor that hide its latencies.
+const WARPS: f64 = 16.0;
+
+/// Rows and columns of a product that a block has, and rows of a warpgroup, which reads the columns' operand once for them.
+const TILE: (f64, f64) = (128.0, 256.0);
+const ROWS: f64 = 64.0;
+
+/// A GPU, and how fast it is at most.
+pub(super) struct Gpu {
+    generation: &'static Generation,
+    pub info: GpuInfo,
+}
+
+impl Gpu {
+    /// A GPU of which this is known; none for one of a generation that is not.
+    pub fn new(device: &DeviceSpec, target: &Target, told: Option<&Info>) -> Option<Gpu> {
+        let generation = GENERATIONS.iter().find(|one| one.target == target.name)?;
+        let told = |of: fn(&Info) -> usize, otherwise: f64| match told.map_or(0, of) {
+            0 => otherwise,
+            known => known as f64,
+        };
+        let clock = told(|info| info.clock, generation.clock);
+        let multiprocessors = target.cores.max(1);
+        let all = clock * multiprocessors as f64;
+        let info = GpuInfo {
+            device: device.to_string(),
+            multiprocessors,
+            clock,
+            flops: 2.0 * generation.lanes * all,
+            tensor_flops: 2.0 * generation.tensor * all,
+            bandwidth: told(|info| info.bandwidth, generation.bandwidth),
+        };
+        Some(Gpu { generation, info })
+    }
+
+    fn all(&self) -> f64 {
+        self.info.multiprocessors as f64
+    }
+
+    /// Cycles in which so many bytes of memory are moved.
+    fn memory(&self, bytes: f64) -> f64 {
+        bytes / self.info.bandwidth * self.info.clock
+    }
+
+    /// What a kernel costs, whose phases cost this and whose arguments have so many bytes. `analysis` has what is counted.
+    pub fn kernel(
+        &self,
+        lowered: &Lowered,
+        phases: &[(&Phase, Cost)],
+        sizes: &[f64],
+        analysis: ItemAnalysis,
+    ) -> ItemAnalysis {
+        let cycles = match lowered.product() {
+            Some(product) => self.product(&product),
+            None => self.loops(phases, sizes),
+        };
+        let computed = cycles.tensor_cores.max(cycles.arithmetic).max(cycles.shared_memory);
+        let moved = cycles.l2.max(cycles.memory / REACHED);
+        let warps = |(phase, cost): &(&Phase, Cost)| if has_vectors(phase) { cost.tasks } else { cost.tasks / 32.0 };
+        let warps = phases.iter().map(warps).fold(0.0, f64::max);
+        let occupancy = match lowered.product() {
+            Some(product) => tiles(&product) / (tiles(&product) / self.all()).ceil() / self.all(),
+            None => (warps / (self.all() * WARPS)).min(1.0),
+        };
+        // Multiprocessors without work do none.
+        let seconds = LAUNCH + computed.hypot(moved) / self.info.clock / occupancy.clamp(0.01, 1.0).sqrt();
+        ItemAnalysis {
+            occupancy,
+            estimated_ns: seconds * 1e9,
+            least_ns: cycles.most() / self.info.clock * 1e9,
+            gpu: Some(cycles),
+            ..analysis
+        }
+    }
+
+    /// What a copy within its memory costs.
+    pub fn copy(&self, bytes: f64) -> ItemAnalysis {
+        let moved = 2.0 * bytes;
+        let l2 = moved / (self.generation.l2 * self.all());
+        let cycles = GpuCycles { l2, memory: self.memory(moved), ..GpuCycles::default() };
+        let seconds = |cycles: f64| cycles / self.info.clock;
+        ItemAnalysis {
+            bytes_read: bytes,
+            bytes_written: bytes,
+            occupancy: 1.0,
+            estimated_ns: (LAUNCH + seconds(cycles.most() / REACHED)) * 1e9,
+            least_ns: seconds(cycles.most()) * 1e9,
+            gpu: Some(cycles),
+            ..ItemAnalysis::default()
+        }
+    }
+
+    /// A product by tiles: each operand is read once for each tile that it is of.
+    fn product(&self, product: &Product) -> GpuCycles {
+        let [b, m, n, k] = product.sizes.map(|n| n as f64);
+        let (width, steps) = (product.dtype.bytes() as f64, b * m * n * k);
+        let result = b * m * n * 4.0;
+        let (rows, columns) = (TILE.0.min(m), TILE.1.min(n));
+        let loaded = steps * width * (1.0 / rows + 1.0 / columns);
+        // The rate of tensor cores goes with the width.
+        let by_threads = matches!(product.dtype, DType::F32 | DType::F64);
+        let tensor = if by_threads { 0.0 } else { steps / (self.generation.tensor * 2.0 / width) };
+        let read = steps * width * (1.0 / ROWS + 1.0 / columns);
+        GpuCycles {
+            tensor_cores: tensor / self.all(),
+            arithmetic: (if by_threads { steps * width / 4.0 } else { 2.0 * b * m * n })
+                / (self.generation.lanes * self.all()),
+            shared_memory: (loaded + read) / (self.generation.shared * self.all()),
+            l2: (loaded + result) / (self.generation.l2 * self.all()),
+            memory: self.memory((b * m * k + b * k * n) * width + result),
+        }
+    }
+
+    fn loops(&self, phases: &[(&Phase, Cost)], sizes: &[f64]) -> GpuCycles {
+        let lanes = |phase: &Phase| if has_vectors(phase) { 128.0 } else { 1.0 };
+        let slots = total(phases.iter().map(|(phase, cost)| cost.tasks * cost.slots * lanes(phase)));
+        let asked = total(phases.iter().map(|(_, cost)| cost.bytes(false) + cost.bytes(true)));
+        // What is asked for again comes from the cache.
+        let moved = |(_, cost): &(&Phase, Cost)| {
+            total(cost.traffic.iter().map(|t| t.bytes.min(sizes.get(t.param.index()).copied().unwrap_or(t.bytes))))
+        };
+        GpuCycles {
+            arithmetic: slots / (self.generation.lanes * self.all()),
+            l2: asked / (self.generation.l2 * self.all()),
+            memory: self.memory(total(phases.iter().map(moved))),
+            ..GpuCycles::default()
+        }
+    }
+}
+
+/// Tiles of a product.
+fn tiles(product: &Product) -> f64 {
+    let [b, m, n, _] = product.sizes.map(|n| n as f64);
+    (b * (m / TILE.0).ceil() * (n / TILE.1).ceil()).max(1.0)
+}
+
+/// Whether the tasks of a phase are of warps, whose threads share vectors, and not of one thread.
+fn has_vectors(phase: &Phase) -> bool {
+    let mut open: Vec<&Stmt> = phase.body.iter().collect();
+    while let Some(stmt) = open.pop() {
+        match stmt {
+            Stmt::Loop(l, body) => {
+                if l.kind == LoopKind::Vector {
+                    return true;
+                }
+                open.extend(body);
+            }
+            Stmt::If(_, body) => open.extend(body),
+            _ => {}
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use svod_ir::lowered::cost::{Registers, Rounds};
+
+    fn gpu() -> Gpu {
+        Gpu::new(&DeviceSpec::Cuda(0), &Target::named("cuda-sm90").unwrap(), None).unwrap()
+    }
+
+    fn analysis(text: &str, sizes: &[f64]) -> ItemAnalysis {
+        let lowered = Lowered::parse(text).unwrap();
+        let costs = lowered.costs(&|_| None, Registers { bytes: 512, count: 24 }, Rounds::All);
+        let phases: Vec<(&Phase, Cost)> = lowered.phases.iter().zip(costs).collect();
+        gpu().kernel(&lowered, &phases, sizes, ItemAnalysis::default())
+    }
+
+    #[test]
+    fn rates_are_those_of_the_papers() {
+        let info = gpu().info;
+        assert_eq!(info.device, "CUDA:0");
+        assert!((info.tensor_flops / 989e12 - 1.0).abs() < 0.01 && (info.flops / 62e12 - 1.0).abs() < 0.01);
+        assert!(Gpu::new(&DeviceSpec::CPU, &Target::named("x86-64-v3").unwrap(), None).is_none());
+    }
+
+    #[test]
+    fn what_streams_has_the_roof_of_memory() {
+        let text = "lowered scale\nparam p0: f32[131072, 128]\nparam p1: f32[131072, 128]\n\nphase\ngrid i < 131072\n{\n  \
+                    vector j < 128 {\n    p1[i, j] = p0[i, j] * f32(2.0)\n  }\n}\n";
+        let bytes = 131072.0 * 128.0 * 4.0;
+        let found = analysis(text, &[bytes; 2]);
+        let cycles = found.gpu.unwrap();
+        assert_eq!(cycles.most(), cycles.memory);
+        assert!((found.least_ns - 2.0 * bytes / 3.35e12 * 1e9).abs() < 1.0);
+        assert!(found.estimated_ns > found.least_ns && found.occupancy == 1.0);
+    }
+}
