@@ -143,6 +143,23 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     add("wide192", base, WgmmaTile { columns: 192, stages: 4, ..half });
     add("small", base, WgmmaTile { columns: 64, stages: 8, stores: true, ..simple });
     add("unaligned", Product { align_out: 2, ..base }, large);
+    // Blocks that divide the depth: of one warpgroup for few rows, of two where tiles are few.
+    let one = WgmmaTile { groups: 1, registers: false, persistent: false, ..large };
+    for (columns, stages) in [(64, 8), (128, 4), (128, 6), (128, 8), (192, 6), (256, 3), (256, 5)] {
+        for split in [1, 2, 3, 4, 8] {
+            add(&format!("few{columns}_s{stages}_d{split}"), base, WgmmaTile { columns, stages, split, ..one });
+        }
+    }
+    for (columns, stages) in [(64, 8), (128, 6), (192, 4), (256, 4)] {
+        for split in [2, 4, 8] {
+            let tile = WgmmaTile { columns, stages, split, persistent: false, ..large };
+            add(&format!("two{columns}_d{split}"), base, tile);
+        }
+    }
+    for split in [1, 4] {
+        let product = Product { b: Layout::Depth, ..base };
+        add(&format!("few256_nk_d{split}"), product, WgmmaTile { columns: 256, stages: 5, split, ..one });
+    }
     let warps = MmaTile::LARGE;
     let mut add = |label: &str, product: Product, tile: MmaTile| {
         variants.push((label.to_owned(), product, Tile::Mma(tile)));

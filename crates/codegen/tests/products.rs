@@ -31,6 +31,10 @@ const NARROW: WgmmaTile = WgmmaTile { columns: 64, stages: 6, ..WgmmaTile::LARGE
 /// Two blocks share columns.
 const CLUSTER: WgmmaTile = WgmmaTile { cluster: 2, rows_together: 8, ..WgmmaTile::LARGE };
 
+/// Three blocks divide the depth, of one warpgroup each.
+const DIVIDED: WgmmaTile =
+    WgmmaTile { groups: 1, registers: false, persistent: false, columns: 64, stages: 3, split: 3, ..WgmmaTile::LARGE };
+
 fn wgmma(product: Product, tile: WgmmaTile) -> Kernel {
     render(&product, &Tile::Wgmma(tile), &Plain, Runner::Driver).unwrap()
 }
@@ -95,6 +99,31 @@ fn warpgroups_have_the_instructions_that_are_meant() {
             assert_eq!(count(&ptx, "cp.async.bulk.tensor.3d.global"), 4);
             assert_eq!(count(&ptx, "stmatrix"), 16);
             assert!(kernel.launch.shared <= 232_448);
+            assemble(&kernel);
+        }
+    }
+}
+
+#[test]
+fn blocks_that_divide_the_depth_add_what_the_others_have() {
+    for (tile, threads) in [
+        (DIVIDED, 256),
+        (WgmmaTile { split: 2, persistent: false, ..WgmmaTile::LARGE }, 384),
+        (WgmmaTile { columns: 256, stages: 5, split: 8, ..DIVIDED }, 256),
+    ] {
+        for [a, b] in LAYOUTS {
+            let kernel = wgmma(Product { a, b, ..BF16 }, tile);
+            let ptx = ptx(&kernel);
+            let share = (tile.columns / 8).div_ceil(tile.split);
+            assert_eq!(count(&ptx, "st.shared.v4.b32"), tile.columns as usize / 8);
+            assert_eq!(count(&ptx, "ld.shared::cluster.v4.f32"), (share * tile.split) as usize);
+            // One for the producer, one before sums are read, and two at the beginning and the end.
+            assert_eq!(count(&ptx, "barrier.cluster.wait"), 4);
+            assert_eq!(
+                (kernel.launch.threads, kernel.launch.cluster, kernel.launch.maps.len()),
+                (threads, tile.split, 2)
+            );
+            assert_eq!(kernel.launch.blocks(16, 4096, 1, 132), 4096 / tile.columns * tile.split);
             assemble(&kernel);
         }
     }
@@ -274,6 +303,10 @@ fn what_cannot_be_is_refused_with_its_reason() {
     assert!(refused(BF16, WgmmaTile { columns: 100, ..NARROW }).contains("columns: 100"));
     assert!(refused(BF16, WgmmaTile { stages: 8, ..WgmmaTile::LARGE }).contains("bytes of shared memory"));
     assert!(refused(BF16, WgmmaTile { blocks: 2, ..WgmmaTile::LARGE }).contains("blocks: 2"));
+    assert!(refused(BF16, WgmmaTile { split: 2, ..WgmmaTile::LARGE }).contains("split: 2"));
+    assert!(refused(BF16, WgmmaTile { split: 9, ..DIVIDED }).contains("split: 9"));
+    let small = WgmmaTile { split: 2, persistent: false, stages: 2, ..WgmmaTile::LARGE };
+    assert!(refused(BF16, small).contains("no room for the sums"));
     let refused = |product: Product, tile: Tile| match render(&product, &tile, &Plain, Runner::Driver) {
         Err(CompileError::Unsupported(why)) => why,
         other => panic!("{other:?}"),
@@ -475,6 +508,29 @@ fn products_by_warpgroups_are_right_in_a_simulator() {
 }
 
 #[test]
+fn divided_depths_are_right_in_a_simulator() {
+    let two = WgmmaTile { groups: 2, registers: true, columns: 128, split: 2, ..DIVIDED };
+    let mut seed = 100;
+    for tile in [DIVIDED, two, WgmmaTile { columns: 192, stages: 2, split: 5, ..DIVIDED }] {
+        for [a, b] in LAYOUTS {
+            // Two slices for three blocks, four, and eleven.
+            for k in [72, 200, 650] {
+                seed += 1;
+                let product = Product { a, b, ..BF16 };
+                Case::new(product, [72, 88, k, 2], [true, false]).run(Tile::Wgmma(tile), seed).unwrap();
+            }
+        }
+        for (dtype, out, align_out) in
+            [(DType::F16, DType::F32, 4), (DType::BF16, DType::BF16, 2), (DType::F16, DType::F16, 16)]
+        {
+            seed += 1;
+            let product = Product { dtype, out, align_out, ..BF16 };
+            Case::new(product, [16, 131, 328, 1], [true; 2]).run(Tile::Wgmma(tile), seed).unwrap();
+        }
+    }
+}
+
+#[test]
 fn products_by_warps_and_of_f32_are_right_in_a_simulator() {
     let warps = Tile::Mma(MmaTile { tile: [64, 64], warp: [32, 32], stages: 3, ..MmaTile::LARGE });
     let f32s = Product { dtype: DType::F32, out: DType::F32, ..BF16 };
@@ -513,6 +569,9 @@ fn the_simulator_finds_what_is_missing() {
         (Tile::Wgmma(ring), Operation::SyncGroup),
         (Tile::Wgmma(ring), Operation::TmaStore),
         (Tile::Wgmma(WgmmaTile { stages: 3, ..CLUSTER }), Operation::SyncCluster),
+        (Tile::Wgmma(DIVIDED), Operation::SyncCluster),
+        (Tile::Wgmma(DIVIDED), Operation::StoreShared),
+        (Tile::Wgmma(DIVIDED), Operation::LoadRemote),
         (Tile::Mma(warps), Operation::CopyWait0),
         (Tile::Mma(warps), Operation::Sync),
         (Tile::Fma(FmaTile::LARGE), Operation::CopyWait1),

@@ -105,6 +105,8 @@ functions! {
     set_attribute = "cuFuncSetAttribute" (Function, c_int, c_int);
     launch = "cuLaunchKernel"
         (Function, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, Stream, *mut *mut c_void, *mut *mut c_void);
+    launch_clusters = "cuLaunchKernelEx"
+        (*const sys::CUlaunchConfig, Function, *mut *mut c_void, *mut *mut c_void);
 }
 
 /// Why the driver cannot be used.

@@ -22,7 +22,7 @@ pub enum Operation {
     BarrierWait,
     /// All threads of a block.
     Sync,
-    /// The 128 threads of a warpgroup, by a barrier of its own.
+    /// Some threads of a block, by a barrier of their own: its number, and how many they are.
     SyncGroup,
     /// All threads of a cluster.
     SyncCluster,
@@ -80,6 +80,8 @@ pub enum Operation {
     LoadB16,
     /// Loads 16 bytes of shared memory.
     LoadShared,
+    /// Loads 16 bytes of the shared memory of a block of the cluster.
+    LoadRemote,
     /// Stores 16 bytes in shared memory.
     StoreShared,
     /// Two floats as bf16, the first one in the upper half.
@@ -174,6 +176,7 @@ impl Operation {
         Operation::CopyWait3,
         Operation::LoadB16,
         Operation::LoadShared,
+        Operation::LoadRemote,
         Operation::StoreShared,
         Operation::PackBf16,
         Operation::PackF16,
@@ -312,8 +315,8 @@ pub const BARRIER_WAIT: Ptx = Ptx::effect(
 pub const SYNC: Ptx = Ptx::effect(Operation::Sync, "", "bar.sync 0;");
 /// The 32 threads of a warp.
 pub const SYNC_WARP: Ptx = Ptx::effect(Operation::SyncWarp, "", "bar.warp.sync -1;");
-/// The 128 threads of a warpgroup, by a barrier of its own.
-pub const SYNC_GROUP: Ptx = Ptx::effect(Operation::SyncGroup, "r", "bar.sync $0, 128;");
+/// Some threads of a block, by a barrier of their own: its number, and how many they are.
+pub const SYNC_GROUP: Ptx = Ptx::effect(Operation::SyncGroup, "rr", "bar.sync $0, $1;");
 /// Two warpgroups: waits for the other one.
 pub const TURN_WAIT: Ptx = Ptx::effect(Operation::TurnWait, "r", "bar.sync $0, 256;");
 /// Two warpgroups: arrives where the other one waits.
@@ -536,6 +539,14 @@ pub const LOAD_SHARED: Ptx = Ptx {
     operation: Operation::LoadShared,
     text: "ld.shared.v4.f32 {$0, $1, $2, $3}, [$4];",
     operands: "r",
+    result: "ffff",
+    effect: true,
+};
+/// Loads 16 bytes of the shared memory of a block of the cluster: address there, and which block.
+pub const LOAD_REMOTE: Ptx = Ptx {
+    operation: Operation::LoadRemote,
+    text: "{ .reg .b32 a; mapa.shared::cluster.u32 a, $4, $5; ld.shared::cluster.v4.f32 {$0, $1, $2, $3}, [a]; }",
+    operands: "rr",
     result: "ffff",
     effect: true,
 };

@@ -427,7 +427,8 @@ extern "C" fn ptx(operation: u32, operands: *const u64, results: *mut u32) {
         Operation::Sync => meet(Scope::Named(block, 0), state.threads, operation, lane(GROUP), |_, _| ()),
         Operation::SyncWarp => meet(warp, WARP, operation, lane(WARP), |_, _| ()),
         Operation::SyncGroup => {
-            meet(Scope::Named(block, 1 + u64::from(number(&mine, 0)) % 15), GROUP, operation, lane(GROUP), |_, _| ());
+            let scope = Scope::Named(block, 1 + u64::from(number(&mine, 0)) % 15);
+            meet(scope, at(1), operation, lane(state.threads), |_, _| ());
         }
         Operation::SyncCluster => {
             meet(Scope::Cluster, state.threads * state.shared.len(), operation, lane(GROUP), |_, _| ());
@@ -511,9 +512,10 @@ extern "C" fn ptx(operation: u32, operands: *const u64, results: *mut u32) {
             let words: Vec<u8> = (1..3).flat_map(|i| number(&mine, i).to_le_bytes()).collect();
             state.bytes(block, at(0), 8, 8).copy_from_slice(&words);
         }
-        Operation::LoadShared | Operation::LoadSharedPair => {
-            let count = if operation == Operation::LoadShared { 16 } else { 8 };
-            let bytes = state.bytes(block, at(0), count, count).to_vec();
+        Operation::LoadShared | Operation::LoadSharedPair | Operation::LoadRemote => {
+            let count = if operation == Operation::LoadSharedPair { 8 } else { 16 };
+            let of = if operation == Operation::LoadRemote { at(1) } else { block };
+            let bytes = state.bytes(of, at(0), count, count).to_vec();
             for (i, word) in bytes.chunks(4).enumerate() {
                 give(&mine, i, u32::from_le_bytes(word.try_into().unwrap()));
             }

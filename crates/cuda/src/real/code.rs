@@ -123,11 +123,11 @@ unsafe impl Send for RealKernel {}
 unsafe impl Sync for RealKernel {}
 
 impl RealKernel {
-    /// Hands over a launch with these arguments.
+    /// Hands over a launch of so many blocks, in clusters of some of them, with these arguments.
     ///
     /// # Safety
     /// As for [`Kernel::launch`]; each pointer is to an argument of the kernel.
-    unsafe fn hand_over(&self, blocks: u32, shared: u32, arguments: &mut [*mut c_void]) -> Result<()> {
+    unsafe fn hand_over(&self, blocks: u32, cluster: u32, shared: u32, arguments: &mut [*mut c_void]) -> Result<()> {
         let gpu = &*self.module.gpu;
         let recording = RECORDS.get();
         let stream = if recording == gpu.recording {
@@ -138,6 +138,30 @@ impl RealKernel {
             gpu.stream
         };
         let threads = self.threads;
+        if cluster > 1 {
+            let mut attribute = sys::CUlaunchAttribute {
+                id: sys::CUlaunchAttributeID_enum::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+                pad: [0; 4],
+                value: sys::CUlaunchAttributeValue { pad: [0; 64] },
+            };
+            attribute.value.clusterDim = sys::CUlaunchAttributeValue_union__bindgen_ty_1 { x: cluster, y: 1, z: 1 };
+            let config = sys::CUlaunchConfig {
+                gridDimX: blocks,
+                gridDimY: 1,
+                gridDimZ: 1,
+                blockDimX: threads,
+                blockDimY: 1,
+                blockDimZ: 1,
+                sharedMemBytes: shared,
+                hStream: stream,
+                attrs: &mut attribute,
+                numAttrs: 1,
+            };
+            // SAFETY: as below; configuration and attribute live as long as the call.
+            return gpu.call(&self.name, |api| unsafe {
+                (api.launch_clusters)(&config, self.function, arguments.as_mut_ptr(), null_mut())
+            });
+        }
         // SAFETY: the caller's promise; the arguments are copied before the call returns.
         gpu.call(&self.name, |api| unsafe {
             (api.launch)(self.function, blocks, 1, 1, threads, 1, 1, shared, stream, arguments.as_mut_ptr(), null_mut())
@@ -178,7 +202,7 @@ impl Kernel for RealKernel {
         words.push(launch.memory);
         let mut arguments: SmallVec<[*mut c_void; 16]> = words.iter_mut().map(|w| (w as *mut u64).cast()).collect();
         // SAFETY: the caller's promise.
-        unsafe { self.hand_over(launch.blocks, 0, &mut arguments) }
+        unsafe { self.hand_over(launch.blocks, 1, 0, &mut arguments) }
     }
 
     unsafe fn launch_product(&self, call: &Call, buffers: &[*mut u8]) -> Result<()> {
@@ -208,7 +232,7 @@ impl Kernel for RealKernel {
         };
         let mut arguments: SmallVec<[*mut c_void; 16]> = call.arguments.iter().map(pointer).collect();
         // SAFETY: the caller's promise; maps and words live as long as the call.
-        unsafe { self.hand_over(call.blocks, call.shared, &mut arguments) }
+        unsafe { self.hand_over(call.blocks, call.cluster, call.shared, &mut arguments) }
     }
 }
 

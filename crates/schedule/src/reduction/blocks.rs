@@ -154,6 +154,16 @@ fn scatter(node: &UOp, axis: usize, by: Monoid) -> Result<Option<UOp>, GraphErro
     Ok(Some(UOp::alu(op, &[base.clone(), total])?))
 }
 
+/// Whether a factor's elements are floats of 16 bits, wherever they lie.
+fn of_half_words(factor: &UOp) -> bool {
+    let mut node = factor.clone();
+    while node.op().is_movement() || matches!(node.op(), Op::Cast(DType::F32)) {
+        let Some(source) = node.source() else { return false };
+        node = source;
+    }
+    matches!(node.dtype(), DType::BF16 | DType::F16)
+}
+
 fn contraction(node: &UOp, reduced: &[usize]) -> Result<Option<UOp>, GraphError> {
     let Some(product) = node.source().filter(|p| *p.op() == Op::Alu(Alu::Mul) && p.dtype().is_float()) else {
         return Ok(None);
@@ -174,9 +184,11 @@ fn contraction(node: &UOp, reduced: &[usize]) -> Result<Option<UOp>, GraphError>
     }
     let little = depth.saturating_mul(rows + columns) / (MORE * rows * columns);
     let most = (depth / MULTIPLIED).min(MOST_SUMS / outer.max(1)).min(little).min(extents[axis]);
+    // Where there are kernels of products by tensor cores, these divide the depth themselves.
+    let by_units = node.device().is_some_and(|device| !device.is_host()) && factors.iter().all(of_half_words);
     // An attention's weights make one kernel with this product.
     let chained = |factor: &UOp| reduced.iter().any(|d| may_be_weights(factor, *d));
-    if most < FEWEST_SUMS || factors.iter().any(chained) {
+    if by_units || most < FEWEST_SUMS || factors.iter().any(chained) {
         return Ok(None);
     }
     let count = blocks(extents[axis], most);

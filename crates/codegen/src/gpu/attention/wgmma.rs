@@ -553,7 +553,7 @@ impl Writer<'_> {
         let at = body.add(&mine, down);
         let along = body.shr(lane, 4);
         body.when("%lead", |body| body.run(&ptx::TMA_WAIT_READ_ALL, &[]));
-        body.run(&ptx::SYNC_GROUP, &[&barrier]);
+        body.run(&ptx::SYNC_GROUP, &[&barrier, &GROUP]);
         for (pair, eight) in values.chunks(8).enumerate() {
             let mut words = rows::words(body, attention.out, eight);
             // A last half is stored twice.
@@ -567,7 +567,7 @@ impl Writer<'_> {
             body.run(&ptx::STORE_MATRICES, &[&at, &words[0], &words[1], &words[2], &words[3]]);
         }
         body.run(&ptx::PROXY_FENCE, &[]);
-        body.run(&ptx::SYNC_GROUP, &[&barrier]);
+        body.run(&ptx::SYNC_GROUP, &[&barrier, &GROUP]);
         // A copy of rows that there are not does nothing.
         body.when("%lead", |body| {
             for panel in 0..panels(attention.columns) {

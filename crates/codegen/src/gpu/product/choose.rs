@@ -1,7 +1,8 @@
 //! Which tile a product gets: the one with the fewest cycles by a model of one multiprocessor.
 //!
 //! A wave of blocks takes, for each slice of the depth, as long as the tensor cores or shared memory, whichever is longer, and
-//! some time to fill the ring and to store. On an H200 this is within some percent of what was measured at 1024³ to 8192³:
+//! some time to fill the ring and to store; blocks that divide the depth meet and add their sums. All of it takes as long as
+//! memory gives the operands, at least. On an H200 this is within some percent of what was measured at 1024³ to 8192³:
 //! a slice of 128 × 256 takes 1024 cycles, of 128 × 128 640, of 128 × 64 460.
 
 use super::{FmaTile, MmaTile, Product, Tile, WgmmaTile};
@@ -21,13 +22,22 @@ pub struct Shape {
 }
 
 /// Tiles for warpgroups, from large ones to small ones.
-const WARPGROUPS: [WgmmaTile; 4] = {
+const WARPGROUPS: [WgmmaTile; 7] = {
     let large = WgmmaTile::LARGE;
+    let most = WgmmaTile { columns: 192, ..large };
     let half = WgmmaTile { columns: 128, stages: 6, ..large };
     let quarter = WgmmaTile { columns: 64, stages: 8, ..large };
-    let small = WgmmaTile { groups: 1, registers: false, persistent: false, ..quarter };
-    [large, half, quarter, small]
+    let one = WgmmaTile { groups: 1, registers: false, persistent: false, ..large };
+    let few = [
+        WgmmaTile { columns: 256, stages: 5, ..one },
+        WgmmaTile { columns: 128, stages: 6, ..one },
+        WgmmaTile { columns: 64, stages: 8, ..one },
+    ];
+    [large, most, half, quarter, few[0], few[1], few[2]]
 };
+
+/// Blocks at most that divide the depth of a tile: as many as any GPU has in a cluster.
+const SPLIT: u32 = 8;
 
 /// Tiles for warps.
 const WARPS: [MmaTile; 2] = [MmaTile::LARGE, MmaTile { tile: [64, 64], warp: [32, 32], stages: 5, ..MmaTile::LARGE }];
@@ -39,7 +49,7 @@ pub fn choose(product: &Product, shape: Shape, multiprocessors: u64, warpgroups:
     let tiles: Vec<Tile> = if product.dtype == DType::F32 {
         [FmaTile::LARGE, FmaTile::SMALL].map(Tile::Fma).to_vec()
     } else if warpgroups && some && product.align.is_multiple_of(16) && !product.groups {
-        WARPGROUPS.map(Tile::Wgmma).to_vec()
+        WARPGROUPS.into_iter().flat_map(splits).map(Tile::Wgmma).collect()
     } else {
         WARPS.map(Tile::Mma).to_vec()
     };
@@ -47,18 +57,35 @@ pub fn choose(product: &Product, shape: Shape, multiprocessors: u64, warpgroups:
     tiles.into_iter().min_by(|a, b| cycles(a).total_cmp(&cycles(b))).unwrap_or(Tile::Mma(MmaTile::LARGE))
 }
 
+/// A tile by as many blocks as may divide its depth.
+fn splits(tile: WgmmaTile) -> impl Iterator<Item = WgmmaTile> {
+    (1..=SPLIT).map(move |split| WgmmaTile { split, persistent: tile.persistent && split == 1, ..tile })
+}
+
 /// What the model counts of a tile.
 struct Costs {
     /// Rows and columns of a block.
     rows: u64,
     columns: u64,
-    /// Blocks that share columns.
+    /// Blocks that share columns, and that divide the depth.
     cluster: u64,
+    split: u64,
     /// Blocks that a multiprocessor has at once.
     resident: u64,
     /// Cycles of a slice of the depth, 64 deep.
     slice: f64,
 }
+
+/// Bytes a cycle that come from memory for all multiprocessors, of an H200, and for one of them.
+const MEMORY: f64 = 2100.0;
+const MEMORY_OF_ONE: f64 = 64.0;
+/// Cycles in which one warpgroup waits for a slice, starts its products and waits for those before.
+const SLICE_OF_ONE: f64 = 350.0;
+/// Bytes a cycle that a block reads of the sums of others, and cycles in which these wait for each other.
+const REMOTE: f64 = 32.0;
+const MEET: f64 = 1500.0;
+/// Neighbours among which a cluster has its multiprocessors.
+const NEIGHBOURS: u64 = 16;
 
 /// Cycles of a product.
 pub fn estimate(tile: &Tile, shape: Shape, multiprocessors: u64) -> f64 {
@@ -71,32 +98,50 @@ pub fn estimate(tile: &Tile, shape: Shape, multiprocessors: u64) -> f64 {
             let read = rows / 64 * (64 + columns) * 64 * 2;
             let written = (rows + columns) * 64 * 2;
             let slice = products.max((read + written) as f64 / 128.0);
-            Costs { rows, columns, cluster: u64::from(tile.cluster), resident: 1, slice }
+            let slice = if tile.groups == 1 { slice.max(SLICE_OF_ONE) } else { slice };
+            // Rows and columns that there are not are not read.
+            let copied = (rows.min(shape.m) + columns.min(shape.n)) * 64 * 2;
+            let slice = slice.max(copied as f64 / MEMORY_OF_ONE);
+            Costs { rows, columns, cluster: u64::from(tile.cluster), split: u64::from(tile.split), resident: 1, slice }
         }
         Tile::Mma(tile) => {
             let [rows, columns] = tile.tile.map(u64::from);
             let resident = if rows * columns > 64 * 64 { 2 } else { 4 };
-            Costs { rows, columns, cluster: 1, resident, slice: (rows * columns * 64) as f64 / 1024.0 }
+            Costs { rows, columns, cluster: 1, split: 1, resident, slice: (rows * columns * 64) as f64 / 1024.0 }
         }
         Tile::Fma(tile) => {
             let (side, resident) = (u64::from(tile.tile), u64::from(512 / tile.threads()));
             // A thread reads less for each sum where it makes more of them.
             let share = if tile.rows == 8 { 0.7 } else { 0.6 };
             let slice = (side * side * 64) as f64 / (128.0 * share);
-            Costs { rows: side, columns: side, cluster: 1, resident, slice }
+            Costs { rows: side, columns: side, cluster: 1, split: 1, resident, slice }
         }
     };
-    let Costs { rows, columns, cluster, resident, slice } = costs;
-    let blocks = shape.m.div_ceil(rows * cluster) * shape.n.div_ceil(columns) * shape.batch * cluster;
-    let multiprocessors = (multiprocessors / cluster * cluster).max(cluster);
+    let Costs { rows, columns, cluster, split, resident, slice } = costs;
+    let together = cluster * split;
+    let blocks = shape.m.div_ceil(rows * cluster) * shape.n.div_ceil(columns) * shape.batch * together;
+    // Of so many neighbours, those that clusters do not fill have nothing to do.
+    let usable = if together > 2 {
+        multiprocessors / NEIGHBOURS * (NEIGHBOURS / together * together)
+    } else {
+        multiprocessors / together * together
+    };
     // Blocks of one multiprocessor, one after the other, and how many of them at once.
-    let each = blocks.div_ceil(multiprocessors);
-    let together = each.min(resident).max(1);
-    let turns = each.div_ceil(together) as f64;
-    let slices = shape.k.div_ceil(64) as f64;
+    let each = blocks.div_ceil(usable.max(together));
+    let at_once = each.min(resident).max(1);
+    let turns = each.div_ceil(at_once) as f64;
+    let slices = shape.k.div_ceil(64).div_ceil(split) as f64;
     // To fill the ring, and to store.
-    let fixed = 1000.0 + 0.25 * (rows * columns) as f64;
-    turns * (slices * together as f64 * slice + fixed)
+    let stored = (rows.min(shape.m) * columns) as f64;
+    let mut fixed = 1000.0 + 0.25 * stored;
+    if split > 1 {
+        fixed += MEET + 4.0 * stored * (1.0 / 128.0 + 1.0 / REMOTE);
+    }
+    let busy = turns * (slices * at_once as f64 * slice + fixed);
+    let bytes = 2 * shape.batch * (shape.m * shape.k + shape.k * shape.n + shape.m * shape.n);
+    let memory = bytes as f64 / MEMORY;
+    // Both go on at the same time, but not at all times.
+    busy.max(memory) + 0.1 * busy.min(memory)
 }
 
 #[cfg(test)]
@@ -124,13 +169,16 @@ mod tests {
         assert_eq!(chosen(8192, 8192, 8192), Tile::Wgmma(WgmmaTile::LARGE));
         let blocks = |tile: Tile, m: u64, n: u64| match tile {
             Tile::Wgmma(tile) => {
-                m.div_ceil(u64::from(tile.groups * tile.blocks * 64)) * n.div_ceil(tile.columns.into())
+                let tiles = m.div_ceil(u64::from(tile.groups * tile.blocks * 64)) * n.div_ceil(tile.columns.into());
+                tiles * u64::from(tile.split)
             }
             other => panic!("{other:?}"),
         };
-        for (m, n) in [(512, 4096), (1024, 1024), (16, 4096)] {
-            assert!(blocks(chosen(m, n, 4096), m, n) >= 64, "{m} {n}: {:?}", chosen(m, n, 4096));
+        for (m, n, k) in [(512, 4096, 4096), (1024, 1024, 4096), (16, 4096, 4096), (256, 256, 65536), (64, 4096, 512)] {
+            assert!(blocks(chosen(m, n, k), m, n) >= 64, "{m} {n}: {:?}", chosen(m, n, k));
         }
+        // A third turn of the largest tile would be for a few of them.
+        assert_eq!(chosen(3072, 3072, 3072), Tile::Wgmma(WgmmaTile { columns: 192, ..WgmmaTile::LARGE }));
     }
 
     #[test]

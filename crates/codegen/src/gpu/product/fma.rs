@@ -186,7 +186,8 @@ impl Writer<'_> {
         let copies = [self.copies(body, Operand::A, &thread), self.copies(body, Operand::B, &thread)];
         let sums: Vec<Vec<Slot>> =
             (0..tile.rows).map(|_| (0..ALONG).map(|_| body.slot("float", "0.0")).collect()).collect();
-        let order = Order { rows: tile.tile, columns: tile.tile, cluster: 1, rows_together: tile.rows_together };
+        let order =
+            Order { rows: tile.tile, columns: tile.tile, cluster: 1, split: 1, rows_together: tile.rows_together };
         order.tile(body, |body, place| {
             let starts = [self.start(body, &copies[0], place), self.start(body, &copies[1], place)];
             let outers = [&place.row, &place.column];

@@ -198,7 +198,7 @@ impl Writer<'_> {
         let sums: Vec<Vec<Slot>> =
             (0..tile.warp[0] / 16).map(|_| (0..count).map(|_| body.slot("float", "0.0")).collect()).collect();
         let [rows, columns] = tile.tile;
-        let order = Order { rows, columns, cluster: 1, rows_together: tile.rows_together };
+        let order = Order { rows, columns, cluster: 1, split: 1, rows_together: tile.rows_together };
         order.tile(body, |body, place| {
             self.multiply(body, place, &copies, &matrices, &sums);
             self.finish(body, place, &lane, (&down, &along), &sums);

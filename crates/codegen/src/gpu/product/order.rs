@@ -10,6 +10,8 @@ pub(super) struct Order {
     pub columns: u32,
     /// Blocks of a cluster, whose tiles are one below the other. Which of them this is, is `%rank`.
     pub cluster: u32,
+    /// Blocks that divide the depth of a tile: neighbours.
+    pub split: u32,
     /// Rows of clusters' tiles that are made together, column by column, so that the L2 cache holds what they share.
     pub rows_together: u32,
 }
@@ -28,7 +30,8 @@ impl Order {
     pub fn tiles(&self, body: &mut Body, each: impl FnOnce(&mut Body, &Place)) {
         let block = body.special("ctaid.x");
         let blocks = body.special("nctaid.x");
-        let (first, step) = (body.div(block, self.cluster), body.div(blocks, self.cluster));
+        let together = self.cluster * self.split;
+        let (first, step) = (body.div(block, together), body.div(blocks, together));
         let counts = self.counts(body);
         body.repeat(first, &counts.all, step, |body, at| {
             let place = self.place(body, &counts, at);
@@ -45,6 +48,16 @@ impl Order {
             let place = self.place(body, &counts, &block);
             each(body, &place);
         });
+    }
+
+    /// The one tile of this block and its neighbours, where there are exactly as many blocks as are wanted: without a
+    /// condition, so that all of them come to the same barriers.
+    pub fn own(&self, body: &mut Body, each: impl FnOnce(&mut Body, &Place)) {
+        let block = body.special("ctaid.x");
+        let at = body.div(block, self.cluster * self.split);
+        let counts = self.counts(body);
+        let place = self.place(body, &counts, &at);
+        each(body, &place);
     }
 
     fn counts(&self, body: &mut Body) -> Counts {

@@ -7,6 +7,10 @@
 //! In a cluster, blocks have different rows and the same columns: each copies a part of B, to all of them. A stage is
 //! then empty when the warpgroups of all blocks are done.
 //!
+//! Or the blocks of a cluster divide the depth (`split`), where there are too few tiles for all multiprocessors. Each then puts
+//! its sums into its shared memory, where the ring was, adds those that all of them have of its part of the tile, always in the
+//! same order, and stores that.
+//!
 //! Shared memory, from a multiple of 1024 bytes on: stages of A and B, what is stored, mbarriers. A slice is in rows of
 //! 128 bytes, whose chunks of 16 bytes are swizzled by the row's number modulo 8; a layout with the depth outside is in
 //! panels of 64 rows or columns. See PTX ISA 8.3, "Asynchronous Warpgroup Level Matrix Instructions".
@@ -27,6 +31,10 @@ const DEPTH: u32 = 64;
 const PANEL: u32 = ROWS * ROW;
 /// Stages of what is stored, for each warpgroup.
 const STORES: u32 = 2;
+/// Bytes of four sums.
+const BYTES_OF_FOUR: u32 = 16;
+/// The barrier of all warpgroups that multiply; theirs are 1 and 2.
+const COMBINE_BARRIER: u32 = 3;
 
 /// The shape of a kernel for warpgroups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -39,8 +47,10 @@ pub struct WgmmaTile {
     pub columns: u32,
     /// Stages of the ring.
     pub stages: u32,
-    /// Blocks of a cluster: 1, 2 or 4.
+    /// Blocks of a cluster that share columns: 1, 2 or 4.
     pub cluster: u32,
+    /// Blocks of a cluster that divide the depth: 1 to 8.
+    pub split: u32,
     /// Whether blocks go from tile to tile.
     pub persistent: bool,
     /// Whether the producer gives registers to the consumers.
@@ -59,6 +69,7 @@ impl WgmmaTile {
         columns: 256,
         stages: 4,
         cluster: 1,
+        split: 1,
         persistent: true,
         registers: true,
         stores: true,
@@ -69,10 +80,21 @@ impl WgmmaTile {
         self.groups * self.blocks * ROWS
     }
 
+    /// Blocks of a cluster of the launch.
+    fn together(&self) -> u32 {
+        self.cluster * self.split
+    }
+
+    /// Bytes of the sums of a block.
+    fn sums(&self) -> u32 {
+        self.rows() * self.columns * 4
+    }
+
     fn name(&self) -> String {
         let flag = |on: bool, letter: &'static str| if on { letter } else { "" };
+        let split = if self.split > 1 { format!("_d{}", self.split) } else { String::new() };
         format!(
-            "{}x{}x{}_s{}_c{}_g{}{}{}{}",
+            "{}x{}x{}_s{}_c{}{split}_g{}{}{}{}",
             self.rows(),
             self.columns,
             self.groups,
@@ -107,6 +129,8 @@ fn check(product: &Product, tile: &WgmmaTile) -> Result<(), CompileError> {
         && matches!(tile.blocks, 1 | 2)
         && matches!(tile.columns, 64 | 128 | 192 | 256)
         && matches!(tile.cluster, 1 | 2 | 4)
+        && (tile.split == 1
+            || ((2..=8).contains(&tile.split) && tile.cluster == 1 && tile.blocks == 1 && !tile.persistent))
         && (2..=8).contains(&tile.stages)
         && tile.rows_together > 0
         && (tile.columns / ROWS).is_multiple_of(tile.cluster)
@@ -116,6 +140,9 @@ fn check(product: &Product, tile: &WgmmaTile) -> Result<(), CompileError> {
         return Err(super::unsupported(format_args!("{tile:?}")));
     }
     let layout = Shared::of(product, tile);
+    if tile.split > 1 && layout.c_at < tile.sums() {
+        return Err(super::unsupported(format_args!("{tile:?}, whose ring has no room for the sums")));
+    }
     if layout.bytes > SHARED {
         return Err(super::unsupported(format_args!("{tile:?}: {} bytes of shared memory", layout.bytes)));
     }
@@ -150,7 +177,7 @@ impl Shared {
 
 /// Whether C goes through shared memory and a tensor map. Pairs of f32 fill sectors as they are.
 fn stores_by_map(product: &Product, tile: &WgmmaTile) -> bool {
-    tile.stores && product.out.bytes() == 2 && product.align_out.is_multiple_of(16)
+    tile.stores && tile.split == 1 && product.out.bytes() == 2 && product.align_out.is_multiple_of(16)
 }
 
 pub(super) fn render(
@@ -173,7 +200,7 @@ pub(super) fn render(
         entry,
         threads,
         shared: writer.shared.bytes,
-        cluster: tile.cluster,
+        cluster: tile.together(),
         tile: [tile.rows() * tile.cluster, tile.columns],
         persistent: tile.persistent,
         parameters,
@@ -183,7 +210,8 @@ pub(super) fn render(
 }
 
 /// Writes a kernel. Values that all of it uses have names: `%base`, where shared memory starts, `%rank` in the cluster,
-/// `%lead`, whether this is the first thread of its warpgroup, `%slices` of the depth.
+/// `%lead`, whether this is the first thread of its warpgroup, `%slices` of the depth that this block multiplies, and `%first`,
+/// the first of these.
 struct Writer<'a> {
     product: &'a Product,
     tile: &'a WgmmaTile,
@@ -230,7 +258,7 @@ impl Writer<'_> {
     }
 
     fn kernel(&self, body: &mut Body) {
-        let cluster = self.tile.cluster;
+        let cluster = self.tile.together();
         let thread = body.special("tid.x");
         let group = body.shr(&thread, 7);
         let group = body.ask(&ptx::UNIFORM, &[&group]);
@@ -241,8 +269,9 @@ impl Writer<'_> {
         body.line(format_args!("%base = and i32 {start}, -1024"));
         let rank = if cluster > 1 { body.ask(&ptx::CLUSTER_RANK, &[]) } else { body.value("add i32 0, 0") };
         body.line(format_args!("%rank = add i32 {rank}, 0"));
-        let deep = body.add("%k", DEPTH - 1);
-        body.line(format_args!("%slices = lshr i32 {deep}, {}", DEPTH.trailing_zeros()));
+        let [first, slices] = self.slices(body);
+        body.line(format_args!("%first = add i32 {first}, 0"));
+        body.line(format_args!("%slices = add i32 {slices}, 0"));
 
         let first = body.compare("eq", &thread, 0);
         body.when(first, |body| self.barriers(body));
@@ -256,6 +285,10 @@ impl Writer<'_> {
                     body.run(&ptx::REGISTERS_LESS, &[]);
                 }
                 body.when("%lead", |body| self.produce(body));
+                if self.tile.split > 1 {
+                    // As in `combine`.
+                    body.run(&ptx::SYNC_CLUSTER, &[]);
+                }
             },
             |body| {
                 if self.tile.registers {
@@ -266,9 +299,23 @@ impl Writer<'_> {
             },
         );
         if cluster > 1 {
-            // Nobody leaves while others of the cluster may arrive at its mbarriers.
+            // Nobody leaves while others of the cluster may arrive at its mbarriers, or read its sums.
             body.run(&ptx::SYNC_CLUSTER, &[]);
         }
+    }
+
+    /// The first slice of this block, and how many it has.
+    fn slices(&self, body: &mut Body) -> [String; 2] {
+        let deep = body.add("%k", DEPTH - 1);
+        let all = body.shr(deep, DEPTH.trailing_zeros());
+        if self.tile.split == 1 {
+            return ["0".into(), all];
+        }
+        let each = body.ceil_div(&all, self.tile.split);
+        let first = body.mul("%rank", &each);
+        let first = body.min(first, &all);
+        let left = body.sub(all, &first);
+        [first, body.min(left, each)]
     }
 
     fn barriers(&self, body: &mut Body) {
@@ -286,8 +333,9 @@ impl Writer<'_> {
 
     /// Goes over the tiles of this block.
     fn tiles(&self, body: &mut Body, each: impl FnOnce(&mut Body, &Place)) {
-        let WgmmaTile { columns, cluster, rows_together, .. } = *self.tile;
-        Order { rows: self.tile.rows(), columns, cluster, rows_together }.tiles(body, each);
+        let WgmmaTile { columns, cluster, split, rows_together, .. } = *self.tile;
+        let order = Order { rows: self.tile.rows(), columns, cluster, split, rows_together };
+        if split > 1 { order.own(body, each) } else { order.tiles(body, each) }
     }
 
     /// What the first warpgroup's first thread does: keeps the ring full.
@@ -306,11 +354,12 @@ impl Writer<'_> {
                 let before = body.xor(parity, 1);
                 body.run(&ptx::BARRIER_WAIT, &[&empty, &before]);
                 body.run(&ptx::BARRIER_EXPECT, &[&full, &(shared.a + shared.b)]);
-                let depth = body.mul(slice, DEPTH);
+                let depth = body.add(slice, "%first");
+                let depth = body.mul(depth, DEPTH);
                 let a = warpgroup::at(body, 0, &stage, shared.a);
                 self.load(body, Operand::A, &a, &full, &depth, &place.row, &batch_a);
                 let part = tile.columns / tile.cluster;
-                let skipped = body.mul("%rank", part);
+                let skipped = if tile.cluster > 1 { body.mul("%rank", part) } else { "0".into() };
                 let column = body.add(&place.column, &skipped);
                 let skipped = body.mul(&skipped, ROW);
                 let b = warpgroup::at(body, shared.b_at, &stage, shared.b);
@@ -454,17 +503,76 @@ impl Writer<'_> {
             let down = body.mul(&warp, 16);
             let quad = body.shr(&lane, 2);
             let down = body.add(down, quad);
-            let row = body.add(&top, down);
+            let row = body.add(&top, &down);
             let along = body.and(&lane, 3);
             let along = body.shl(along, 1);
             let column = body.add(&place.column, along);
             let values: Vec<String> = sums.iter().map(|sum| body.get(sum)).collect();
-            if tile.stores {
+            if tile.split > 1 {
+                self.combine(body, place, (&row, &down, &column), (group, in_group), &values);
+            } else if tile.stores {
                 self.store_by_map(body, place, (group, &warp, &lane), (&top, &row, &column), &values);
             } else {
                 self.results().store(body, place, &row, &column, &values);
             }
         }
+    }
+
+    /// Adds what the blocks of the cluster have, each a part of the columns, and stores that. Only warps that have rows take
+    /// part; a block's values are in shared memory as its threads have them, fours of each thread side by side.
+    fn combine(
+        &self,
+        body: &mut Body,
+        place: &Place,
+        (row, down, column): (&str, &str, &str),
+        (group, in_group): (&str, &str),
+        values: &[String],
+    ) {
+        let tile = self.tile;
+        let threads = tile.groups * GROUP;
+        let fours = values.len() as u32 / 4;
+        let share = fours.div_ceil(tile.split);
+        let thread = body.mul(group, GROUP);
+        let thread = body.add(thread, in_group);
+        let thread = body.mul(thread, BYTES_OF_FOUR);
+        let mine = body.add("%base", thread);
+        // The first row of the warp, in which all lanes agree.
+        let eight = body.and(down, 7);
+        let top = body.sub(row, eight);
+        let some = body.compare("ult", top, "%m");
+        // All consumers are done with the ring.
+        body.run(&ptx::SYNC_GROUP, &[&COMBINE_BARRIER, &threads]);
+        body.when(&some, |body| {
+            for (i, four) in values.chunks(4).enumerate() {
+                let at = body.add(&mine, i as u32 * threads * BYTES_OF_FOUR);
+                let words: Vec<String> =
+                    four.iter().map(|value| body.value(format_args!("bitcast float {value} to i32"))).collect();
+                body.run(&ptx::STORE_SHARED, &[&at, &words[0], &words[1], &words[2], &words[3]]);
+            }
+        });
+        body.run(&ptx::SYNC_CLUSTER, &[]);
+        body.when(&some, |body| {
+            let first = body.mul("%rank", share);
+            for i in 0..share {
+                let which = body.add(&first, i);
+                // The last blocks may have fewer.
+                let inside = body.compare("ult", &which, fours);
+                body.when(inside, |body| {
+                    let at = body.mul(&which, threads * BYTES_OF_FOUR);
+                    let at = body.add(at, &mine);
+                    let mut sums: Vec<String> = body.ask_all(&ptx::LOAD_REMOTE, &[&at, &0]);
+                    for rank in 1..tile.split {
+                        let more = body.ask_all(&ptx::LOAD_REMOTE, &[&at, &rank]);
+                        for (sum, value) in sums.iter_mut().zip(more) {
+                            *sum = body.value(format_args!("fadd float {sum}, {value}"));
+                        }
+                    }
+                    let along = body.mul(&which, 8);
+                    let column = body.add(column, along);
+                    self.results().store(body, place, row, &column, &sums);
+                });
+            }
+        });
     }
 
     /// Stores through shared memory, 64 columns at a time.
@@ -489,10 +597,13 @@ impl Writer<'_> {
         let along = body.shr(lane, 4);
         let results = self.results();
         let bounds = results.bounds(body);
-        for piece in 0..self.tile.columns / 64 {
+        let pieces = self.tile.columns / 64;
+        for piece in 0..pieces {
             let buffer = body.add(&mine, shared.c_at + piece % STORES * PANEL);
-            body.when("%lead", |body| body.run(&ptx::TMA_WAIT_READ, &[]));
-            body.run(&ptx::SYNC_GROUP, &[&barrier]);
+            // What was stored from this buffer has been read. With an odd number of pieces, it was the last one of the tile before.
+            let last = piece == 0 && !pieces.is_multiple_of(STORES);
+            body.when("%lead", |body| body.run(if last { &ptx::TMA_WAIT_READ_ALL } else { &ptx::TMA_WAIT_READ }, &[]));
+            body.run(&ptx::SYNC_GROUP, &[&barrier, &GROUP]);
             for pair in 0..4 {
                 let words: Vec<String> = (0..4)
                     .map(|matrix| {
@@ -513,7 +624,7 @@ impl Writer<'_> {
                 body.run(&ptx::STORE_MATRICES, &[&at, &words[0], &words[1], &words[2], &words[3]]);
             }
             body.run(&ptx::PROXY_FENCE, &[]);
-            body.run(&ptx::SYNC_GROUP, &[&barrier]);
+            body.run(&ptx::SYNC_GROUP, &[&barrier, &GROUP]);
             let x = body.add(&place.column, piece * 64);
             body.when("%lead", |body| {
                 body.run(&ptx::TMA_STORE, &[&"%map2", &buffer, &x, &top, &place.batch]);
