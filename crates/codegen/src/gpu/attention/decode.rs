@@ -19,8 +19,10 @@ use svod_dtype::DType;
 
 /// Bytes that a block may use at most.
 const SHARED: u32 = 232_448;
-/// Threads of a block that puts parts together.
+/// Threads of a block that puts parts together, and most parts that there may be.
 const TOGETHER: u32 = 128;
+/// Parts whose sums a thread loads at one time.
+const AHEAD: u32 = 8;
 
 /// The shape of a kernel for few rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -53,7 +55,7 @@ impl DecodeTile {
         let slots = u64::from(2 * multiprocessors.max(1));
         let tiles = u64::from(tiles.max(1));
         // At least four tiles for each warp.
-        let most = u64::from(keys.div_ceil(4 * self.keys * self.warps)).clamp(1, 256);
+        let most = u64::from(keys.div_ceil(4 * self.keys * self.warps)).clamp(1, u64::from(TOGETHER));
         let busy = |splits: u64| {
             let blocks = tiles * splits;
             blocks as f64 / (blocks.div_ceil(slots) * slots) as f64
@@ -133,7 +135,7 @@ pub(super) fn render(
     parameters.extend([Parameter::Scratch, Parameter::Splits]);
     parameters.extend([Size::Batch, Size::Heads, Size::Rows].map(Parameter::Size));
     parameters.extend((0..inner.epilogue.parameters().len()).map(Parameter::Epilogue));
-    let second = finished(body, attention, inner, ("together", TOGETHER, 0), parameters, runner);
+    let second = finished(body, attention, inner, ("together", TOGETHER, 8 * TOGETHER), parameters, runner);
     Ok(vec![first, second])
 }
 
@@ -349,47 +351,70 @@ fn merge(body: &mut Body, tile: &DecodeTile, warp: &Warp, place: &Place, split: 
     });
 }
 
-/// The second kernel: a block for each row.
+/// The second kernel: a block for each row. `%base` is where shared memory starts: maxima and totals of the parts.
 fn together(body: &mut Body, attention: &Attention, inner: &Inner) {
     let thread = body.special("tid.x");
     let at = body.special("ctaid.x");
+    let start = body.shared();
+    body.line(format_args!("%base = add i32 {start}, 0"));
     let row = body.rem(&at, "%rows");
     let head = body.div(&at, "%rows");
     let batch = body.div(&head, "%heads");
     let head = body.rem(head, "%heads");
-    let inside = body.compare("ult", &batch, "%batch");
-    let [pairs, _] = scratch(body, attention.columns, [&batch, &head, &row], "0");
-    let max = body.slot("float", rows::LOWEST);
-    let load = |body: &mut Body, start: &str, at: &str| {
-        let at = body.wide(at);
-        let from = element_of(body, DType::F32, start, &at);
-        body.ask(&ptx::LOAD_F32, &[&from])
+    let pair_at = |body: &mut Body, split: &str| {
+        let at = body.mul(split, 8);
+        body.add(at, "%base")
     };
+    let inside = body.compare("ult", &batch, "%batch");
     body.when(inside, |body| {
+        let mine = body.compare("ult", &thread, "%splits");
+        body.when(mine, |body| {
+            let [pair, _] = scratch(body, attention.columns, [&batch, &head, &row], &thread);
+            let total = element_of(body, DType::F32, &pair, "1");
+            let two = [pair, total].map(|from| body.ask(&ptx::LOAD_F32, &[&from]));
+            let to = pair_at(body, &thread);
+            body.run(&ptx::STORE_SHARED_PAIR, &[&to, &two[0], &two[1]]);
+        });
+        body.run(&ptx::SYNC, &[]);
+        let max = body.slot("float", rows::LOWEST);
         body.repeat(0, "%splits", 1, |body, split| {
-            let at = body.mul(split, 2);
-            let one = load(body, &pairs, &at);
+            let from = pair_at(body, split);
+            let pair = body.ask_all(&ptx::LOAD_SHARED_PAIR, &[&from]);
             let old = body.get(&max);
-            let new = body.max(old, one);
+            let new = body.max(old, &pair[0]);
             body.set(&max, new);
         });
         let shift = body.get(&max);
         let shift = rows::seen(body, &shift);
         body.repeat(&thread, attention.columns, TOGETHER, |body, column| {
             let (sum, total) = (body.slot("float", "0.0"), body.slot("float", "0.0"));
-            body.repeat(0, "%splits", 1, |body, split| {
-                let [pair, start] = scratch(body, attention.columns, [&batch, &head, &row], split);
-                let exponent = load(body, &pair, "0");
-                let exponent = body.value(format_args!("fsub float {exponent}, {shift}"));
-                let factor = body.ask(&ptx::EXP2, &[&exponent]);
-                let weight = load(body, &pair, "1");
-                let old = body.get(&total);
-                let new = body.fma(weight, &factor, old);
-                body.set(&total, new);
-                let value = load(body, &start, column);
-                let old = body.get(&sum);
-                let new = body.fma(value, &factor, old);
-                body.set(&sum, new);
+            body.repeat(0, "%splits", AHEAD, |body, first| {
+                let wide = body.wide(column);
+                let loaded: Vec<(String, String)> = (0..AHEAD)
+                    .map(|i| {
+                        let split = body.add(first, i);
+                        let some = body.compare("ult", &split, "%splits");
+                        let some = body.value(format_args!("zext i1 {some} to i32"));
+                        let [_, start] = scratch(body, attention.columns, [&batch, &head, &row], &split);
+                        let from = element_of(body, DType::F32, &start, &wide);
+                        let value = body.ask(&ptx::LOAD_B32, &[&from, &some]);
+                        (split, body.value(format_args!("bitcast i32 {value} to float")))
+                    })
+                    .collect();
+                for (split, value) in loaded {
+                    let some = body.compare("ult", &split, "%splits");
+                    body.when(some, |body| {
+                        let from = pair_at(body, &split);
+                        let pair = body.ask_all(&ptx::LOAD_SHARED_PAIR, &[&from]);
+                        let exponent = body.value(format_args!("fsub float {}, {shift}", pair[0]));
+                        let factor = body.ask(&ptx::EXP2, &[&exponent]);
+                        for (slot, part) in [(&total, &pair[1]), (&sum, &value)] {
+                            let old = body.get(slot);
+                            let new = body.fma(part, &factor, old);
+                            body.set(slot, new);
+                        }
+                    });
+                }
             });
             let (sum, total) = (body.get(&sum), body.get(&total));
             let element = Element { batch: &batch, head: &head, row: &row, column, sum: &sum, total: &total };
