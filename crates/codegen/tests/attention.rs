@@ -96,6 +96,38 @@ fn tiles_of_all_shapes_are_made() {
 }
 
 #[test]
+fn warps_have_the_instructions_that_are_meant() {
+    for (align, copy, copies) in [
+        (16, "cp.async.cg.shared.global", 1),
+        (8, "cp.async.ca.shared.global", 2),
+        (4, "cp.async.ca.shared.global", 4),
+        (2, "ld.global.nc.b16", 8),
+    ] {
+        let attention = Attention { align, ..BF16 };
+        // Of 16 keys: products of each 8 with 8 steps of the depth, and with each 8 columns.
+        let (tile, of_16) = (MmaTile::of(&attention), 2 * 8 + 16);
+        let sixteens = tile.keys as usize / 16;
+        for (tile, products, chunks) in [
+            (Tile::Mma(tile), sixteens * of_16, 2 * 4 * sixteens),
+            (Tile::Decode(DecodeTile::of(&attention)), of_16, 3 * 16),
+        ] {
+            let all = kernels(&attention, tile);
+            let text = ptx(&all[0]);
+            assert_eq!(count(&text, "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"), products);
+            // Two for each product of 16 keys and 16 of the depth or columns.
+            assert_eq!(count(&text, "ldmatrix.sync.aligned.m8n8.x4"), products / 2);
+            // Queries are loaded by halves where they are not aligned to words.
+            let queries = if align == 2 { 64 } else { 0 };
+            assert_eq!(count(&text, copy), chunks * copies + queries, "{tile:?} {align}");
+            // Addresses of narrow copies are more than there are registers.
+            if align >= 8 {
+                all.iter().for_each(assemble);
+            }
+        }
+    }
+}
+
+#[test]
 fn what_cannot_be_is_refused_with_its_reason() {
     let refused = |attention: Attention, tile: Tile| match render(&attention, &tile, &Plain, &Plain, Runner::Driver) {
         Err(CompileError::Unsupported(why)) => why,

@@ -31,7 +31,9 @@ impl MmaTile {
     /// The tile of an attention.
     pub fn of(attention: &Attention) -> MmaTile {
         let deep = attention.depth.max(attention.columns);
-        MmaTile { warps: 4, keys: if deep <= 128 { 64 } else { 32 }, stages: 2 }
+        // Narrow copies take registers.
+        let keys = if deep <= 128 && attention.align.is_multiple_of(8) { 64 } else { 32 };
+        MmaTile { warps: 4, keys, stages: 2 }
     }
 
     pub(super) fn plan(&self, sizes: &Sizes) -> Plan {
