@@ -1,7 +1,7 @@
 #!/bin/sh
-# The tests of device, code loader and runtime under AddressSanitizer and ThreadSanitizer, and Python's under Valgrind;
-# docs/fuzzing.md says which `unsafe` block runs where. `scripts/sanitize.sh [address|thread|valgrind].. `: all three by
-# default. What sanitizers need is in stable Rust, behind RUSTC_BOOTSTRAP.
+# The tests of device, code loader and runtime under AddressSanitizer and ThreadSanitizer, and these and Python's under
+# Valgrind; docs/fuzzing.md says which `unsafe` block runs where. `scripts/sanitize.sh [address|thread|valgrind|loader]..`:
+# all four by default. What sanitizers need is in stable Rust, behind RUSTC_BOOTSTRAP.
 set -eu
 cd "$(dirname "$0")/.."
 target=$(rustc -vV | sed -n 's/^host: //p')
@@ -29,6 +29,14 @@ valgrind() {
         tests/python/test_state_machine.py tests/python/test_state_machine_plans.py -k "${SANITIZE_TESTS:-0 or 1}"
 }
 
-for part in "${@:-address thread valgrind}"; do
+loader() {
+    # The tests of device and codegen as they are, without a build of their own: code that kernels are is looked at, too.
+    runner="CARGO_TARGET_$(echo "$target" | tr 'a-z-' 'A-Z_')_RUNNER"
+    env -u RUSTC_BOOTSTRAP "$runner=valgrind --quiet --undef-value-errors=no --smc-check=all --suppressions=$PWD/scripts/valgrind.supp --error-exitcode=9" \
+        SVOD_TARGET=x86-64-v3 cargo test -p svod-device -p svod-codegen --lib --test buffer --test program --test launch \
+        --test safetensors --test load --test kernels -- --test-threads=1
+}
+
+for part in "${@:-address thread valgrind loader}"; do
     for name in $part; do "$name"; done
 done
