@@ -388,7 +388,8 @@ fn of_kernel(
     gpu: Option<(&Gpu, &[f64])>,
 ) -> ItemAnalysis {
     let variant = variant(code, op, values);
-    let costs = code.spec().ast.costs(&|v| value_of(v, op, values), machine.registers, Rounds::All);
+    let registers = gpu.map_or(machine.registers, |(gpu, _)| gpu.registers);
+    let costs = code.spec().ast.costs(&|v| value_of(v, op, values), registers, Rounds::All);
     let phases = code.spec().ast.phases.iter().zip(costs);
     let costs: Vec<Cost> = phases.filter(|(phase, _)| phase.variant == variant).map(|(_, cost)| cost).collect();
     let analysis = of_costs(code, &costs, machine);

@@ -3,7 +3,7 @@
 use svod_cuda::Info;
 use svod_device::DeviceSpec;
 use svod_dtype::DType;
-use svod_ir::lowered::cost::{Cost, total};
+use svod_ir::lowered::cost::{Cost, Registers, total};
 use svod_ir::lowered::{LoopKind, Lowered, Phase, Product, Stmt};
 use svod_ir::target::Target;
 use svod_schedule::analysis::{GpuCycles, GpuInfo, ItemAnalysis};
@@ -46,6 +46,8 @@ const ROWS: f64 = 64.0;
 
 /// A GPU, and how fast it is at most.
 pub(super) struct Gpu {
+    /// What a warp has of each vector.
+    pub registers: Registers,
     generation: &'static Generation,
     pub info: GpuInfo,
 }
@@ -69,7 +71,7 @@ impl Gpu {
             tensor_flops: 2.0 * generation.tensor * all,
             bandwidth: told(|info| info.bandwidth, generation.bandwidth),
         };
-        Some(Gpu { generation, info })
+        Some(Gpu { registers: target.into(), generation, info })
     }
 
     fn all(&self) -> f64 {
@@ -195,7 +197,7 @@ fn has_vectors(phase: &Phase) -> bool {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use svod_ir::lowered::cost::{Registers, Rounds};
+    use svod_ir::lowered::cost::Rounds;
 
     fn gpu() -> Gpu {
         Gpu::new(&DeviceSpec::Cuda(0), &Target::named("cuda-sm90").unwrap(), None).unwrap()
@@ -203,7 +205,7 @@ mod tests {
 
     fn analysis(text: &str, sizes: &[f64]) -> ItemAnalysis {
         let lowered = Lowered::parse(text).unwrap();
-        let costs = lowered.costs(&|_| None, Registers { bytes: 512, count: 24 }, Rounds::All);
+        let costs = lowered.costs(&|_| None, gpu().registers, Rounds::All);
         let phases: Vec<(&Phase, Cost)> = lowered.phases.iter().zip(costs).collect();
         gpu().kernel(&lowered, &phases, sizes, ItemAnalysis::default())
     }
@@ -226,5 +228,7 @@ mod tests {
         assert_eq!(cycles.most(), cycles.memory);
         assert!((found.least_ns - 2.0 * bytes / 3.35e12 * 1e9).abs() < 1.0);
         assert!(found.estimated_ns > found.least_ns && found.occupancy == 1.0);
+        // A few instructions for each vector of 128 lanes, of which a multiprocessor does as many at once.
+        assert!((1.0..8.0).contains(&(cycles.arithmetic * 132.0 / 131072.0)), "{cycles:?}");
     }
 }
