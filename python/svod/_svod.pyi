@@ -500,8 +500,11 @@ class Kernel:
     def device(self) -> str:
         """Where it runs."""
     @property
+    def ptx(self) -> str | None:
+        """The instructions of PTX, of a kernel on a GPU; none of one on a CPU."""
+    @property
     def assembly(self) -> str | None:
-        """The machine's instructions."""
+        """The machine's instructions; on a GPU those of PTX, of which its driver makes its own."""
     @property
     def name(self) -> str:
         """The name."""

@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::slice::PySliceIndices;
 use pyo3::types::{PyDict, PySlice, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
+use svod_device::DeviceSpec;
 use svod_dtype::DType;
 use svod_runtime::{Feed, PlanKernel, Profile, Timing};
 use svod_tensor::{Content, Plan, Tensor, named};
@@ -431,7 +432,16 @@ impl PyKernel {
         allow(py, || self.kernel.source())
     }
 
-    /// The machine's instructions.
+    /// The instructions of PTX, of a kernel on a GPU; none of one on a CPU.
+    #[getter]
+    fn ptx(&self, py: Python<'_>) -> Result<Option<String>> {
+        if !matches!(self.kernel.device, DeviceSpec::Cuda(_)) {
+            return Ok(None);
+        }
+        self.assembly(py)
+    }
+
+    /// The machine's instructions; on a GPU those of PTX, of which its driver makes its own.
     #[getter]
     fn assembly(&self, py: Python<'_>) -> Result<Option<String>> {
         allow(py, || self.kernel.assembly())
