@@ -7,10 +7,14 @@
 
 pub mod attention;
 mod body;
+mod call;
 mod copies;
+mod part;
 pub mod product;
 mod ptx;
 mod warpgroup;
+
+pub use call::{Argument, Call, MapArgument};
 
 use crate::compile::Timings;
 use crate::llvm::{Entry, Form, Share};
@@ -55,9 +59,9 @@ impl Alignment {
 /// Code of a kernel, and what it was made from.
 #[derive(Clone, Debug)]
 pub struct Object {
-    /// Text of PTX, or an ELF object.
+    /// Text of PTX, or an ELF object. Kernels that are written as wholes have a text each, with a zero byte between.
     pub bytes: Vec<u8>,
-    /// The phases, in order.
+    /// The phases, in order; several for one where a launch follows another.
     pub phases: Vec<PhaseCode>,
     /// The LLVM module.
     pub source: String,
@@ -78,8 +82,8 @@ pub struct PhaseCode {
     pub block_tasks: u32,
     /// Scratch memory of each of these, a multiple of 64; 0 for none.
     pub scratch_bytes: u64,
-    /// How it is launched, where it is a matrix product.
-    pub product: Option<product::Call>,
+    /// How it is launched, where it is a kernel that is written as a whole.
+    pub whole: Option<Call>,
 }
 
 /// Compiles a kernel for a GPU.
@@ -94,8 +98,7 @@ pub fn compile(
 ) -> Result<Object, CompileError> {
     let start = Instant::now();
     if runner == Runner::Driver
-        && let Some(found) = lowered.product()
-        && let Some(object) = product(lowered, &found, target, alignment)?
+        && let Some(object) = whole(lowered, target, alignment)?
     {
         return Ok(object);
     }
@@ -117,23 +120,43 @@ pub fn compile(
     Ok(Object { bytes, phases, source, linear: lower::listing(&lists), timings })
 }
 
-/// A kernel that is a matrix product, if there is one of its types.
-fn product(
-    lowered: &Lowered,
-    found: &svod_ir::lowered::Product,
-    target: &Target,
-    alignment: Alignment,
-) -> Result<Option<Object>, CompileError> {
+/// A kernel that is a matrix product or attention, if there is one of its types.
+fn whole(lowered: &Lowered, target: &Target, alignment: Alignment) -> Result<Option<Object>, CompileError> {
     let start = Instant::now();
-    let Some((kernel, call)) = product::whole(lowered, found, target, alignment)? else { return Ok(None) };
-    let lower = start.elapsed();
-    let bytes = kernel.code()?;
+    let mut texts: Vec<(String, Vec<u8>, PhaseCode)> = Vec::new();
+    let phase = |entry: &str, threads, call| PhaseCode {
+        entry: entry.to_owned(),
+        threads,
+        block_tasks: 1,
+        scratch_bytes: 0,
+        whole: Some(call),
+    };
+    let (linear, lower);
+    if let Some(found) = lowered.product() {
+        let Some((kernel, call)) = product::whole(lowered, &found, target, alignment)? else { return Ok(None) };
+        lower = start.elapsed();
+        let (code, launch) = (kernel.code()?, &kernel.launch);
+        let phase = phase(&launch.entry, launch.threads, call);
+        linear = format!("product {found:?}\n");
+        texts.push((kernel.text, code, phase));
+    } else if let Some(found) = lowered.attention() {
+        let kernels = attention::whole(lowered, &found, target, alignment, Runner::Driver)?;
+        let Some(kernels) = kernels else { return Ok(None) };
+        lower = start.elapsed();
+        linear = format!("{found}\n");
+        for (kernel, call) in kernels {
+            let (code, launch) = (kernel.code()?, &kernel.launch);
+            let phase = phase(&launch.entry, launch.threads, call);
+            texts.push((kernel.text, code, phase));
+        }
+    } else {
+        return Ok(None);
+    }
     let timings = Timings { lower, llvm: start.elapsed() - lower };
-    let launch = &kernel.launch;
-    let (entry, threads) = (launch.entry.clone(), launch.threads);
-    let phases = vec![PhaseCode { entry, threads, block_tasks: 1, scratch_bytes: 0, product: Some(call) }];
-    let linear = format!("product {found:?}\n");
-    Ok(Some(Object { bytes, phases, source: kernel.text, linear, timings }))
+    let source = texts.iter().map(|(text, ..)| text.as_str()).collect::<Vec<_>>().join("\n");
+    let bytes = texts.iter().map(|(_, code, _)| code.as_slice()).collect::<Vec<_>>().join(&0);
+    let phases = texts.into_iter().map(|(.., phase)| phase).collect();
+    Ok(Some(Object { bytes, phases, source, linear, timings }))
 }
 
 /// The code of a kernel that is written as a whole: PTX for a processor that LLVM knows by this name, or an object for a simulator.
@@ -165,6 +188,6 @@ fn phase(list: &Linear) -> PhaseCode {
         threads: share.block(),
         block_tasks: share.tasks(),
         scratch_bytes,
-        product: None,
+        whole: None,
     }
 }

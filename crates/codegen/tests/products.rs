@@ -8,10 +8,10 @@ use std::path::Path;
 use std::process::Command;
 use svod_codegen::CompileError;
 use svod_codegen::gpu::product::{
-    Argument, Body, Call, Element, Epilogue, FmaTile, Kernel, Layout, MapArgument, MmaTile, Operand, Operation,
-    Parameter, Plain, Product, Size, Tile, WgmmaTile, render,
+    Body, Element, Epilogue, FmaTile, Kernel, Layout, MmaTile, Operand, Operation, Parameter, Plain, Product, Size,
+    Tile, WgmmaTile, render,
 };
-use svod_codegen::gpu::{self, Alignment, Runner};
+use svod_codegen::gpu::{self, Alignment, Argument, Call, MapArgument, Runner};
 use svod_dtype::DType;
 use svod_ir::lowered::Lowered;
 use svod_ir::target::Target;
@@ -626,11 +626,11 @@ fn a_phase_that_is_a_product_is_a_kernel_of_its_own() {
     for value in ["cast(bf16, s0[0, 0, 0])", gelu] {
         let kernel = phase("bf16", value);
         let (found, ptx) = object(&kernel, &target, Alignment::Widest);
-        let call = found.product.unwrap();
+        let call = found.whole.unwrap();
         assert!(ptx.contains("wgmma.mma_async") && !ptx.contains("call.uni"), "{ptx}");
         assert_eq!(ptx.contains("ld.global"), value == gelu);
         let map = |param, outer, inner, batch: u64, strides, region| {
-            let sizes = [inner, outer, batch];
+            let (sizes, strides, region) = (vec![inner, outer, batch], Vec::from(strides), Vec::from(region));
             Argument::Map(MapArgument { param, offset: 0, dtype: DType::BF16, sizes, strides, region })
         };
         assert_eq!(call.arguments[1], map(1, 200, 136, 1, [272, 16], [64, 64, 1]));
@@ -640,12 +640,12 @@ fn a_phase_that_is_a_product_is_a_kernel_of_its_own() {
         let old = Target::named("cuda-sm80").unwrap();
         for (target, alignment) in [(&target, Alignment::Element), (&old, Alignment::Widest)] {
             let (found, ptx) = object(&kernel, target, alignment);
-            assert!(ptx.contains("mma.sync") && found.product.is_some());
+            assert!(ptx.contains("mma.sync") && found.whole.is_some());
         }
     }
     let (found, ptx) = object(&phase("f32", "s0[0, 0, 0] + p2[j]"), &target, Alignment::Widest);
-    assert!(ptx.contains("fma.rn.f32") && found.product.is_some());
+    assert!(ptx.contains("fma.rn.f32") && found.whole.is_some());
     // Otherwise it is loops: in a simulator, and of types that no kernel is of.
     let loops = gpu::compile(&phase("bf16", gelu), &target, Runner::Simulator, Alignment::Widest).unwrap();
-    assert_eq!(loops.phases[0].product, None);
+    assert_eq!(loops.phases[0].whole, None);
 }

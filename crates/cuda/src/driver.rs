@@ -4,8 +4,7 @@ use std::any::Any;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use svod_codegen::gpu::Runner;
-use svod_codegen::gpu::product::Call;
+use svod_codegen::gpu::{Call, Runner};
 use svod_device::Result;
 
 /// What a GPU is.
@@ -150,11 +149,11 @@ pub trait Kernel: Debug + Send + Sync {
     /// the stream is done with it.
     unsafe fn launch(&self, launch: &Launch) -> Result<()>;
 
-    /// Hands the launch of a matrix product to the stream.
+    /// Hands the launch of a kernel that is written as a whole to the stream; with the address of its scratch memory.
     ///
     /// # Safety
     /// As for [`Kernel::launch`].
-    unsafe fn launch_product(&self, call: &Call, buffers: &[*mut u8]) -> Result<()>;
+    unsafe fn launch_whole(&self, call: &Call, buffers: &[*mut u8], scratch: u64) -> Result<()>;
 }
 
 /// Sizes and arguments of a launch: the pointers, the values, and the scratch memory, in this order.

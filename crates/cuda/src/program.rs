@@ -8,9 +8,8 @@ use std::fmt::{self, Write};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use smallvec::SmallVec;
-use svod_codegen::gpu::product::Call;
-use svod_codegen::gpu::{self, Alignment, PhaseCode, Runner};
+use smallvec::{SmallVec, smallvec};
+use svod_codegen::gpu::{self, Alignment, Call, PhaseCode, Runner};
 use svod_codegen::{CompileError, host};
 use svod_device::program::{CORE_ID, Code, entry_name};
 use svod_device::{
@@ -84,18 +83,29 @@ impl Compute {
     }
 
     /// The kernels of a header and code, with what stands in the header.
-    fn load(&self, name: &str, code: &[u8]) -> Result<Vec<(PhaseCode, Arc<dyn Kernel>)>> {
+    fn load(&self, name: &str, code: &[u8]) -> Result<Vec<Launches>> {
         let (header, bytes) = Header::parse(code).ok_or_else(|| DeviceError::Load {
             device: self.device.clone(),
             name: name.to_owned(),
             message: "this is no code of CUDA's compiler".into(),
         })?;
-        let module = Pass::Load.time(|| self.module(name, bytes))?;
-        let kernel = |phase: PhaseCode| {
-            let kernel = module.clone().kernel(&phase.entry, phase.threads)?;
-            Ok((phase, kernel))
+        // Kernels that are written as wholes have a text each.
+        let texts: Vec<&[u8]> = match header.phases.iter().all(|phase| phase.whole.is_some()) {
+            true => bytes.split(|byte| *byte == 0).collect(),
+            false => vec![bytes],
         };
-        header.phases.into_iter().map(kernel).collect()
+        let load = |text: &&[u8]| Pass::Load.time(|| self.module(name, text));
+        let modules = texts.iter().map(load).collect::<Result<Vec<_>>>()?;
+        let mut launches: Vec<Launches> = Vec::new();
+        for (n, phase) in header.phases.into_iter().enumerate() {
+            let module = &modules[n.min(modules.len() - 1)];
+            let kernel = module.clone().kernel(&phase.entry, phase.threads)?;
+            match launches.last_mut().filter(|_| phase.whole.as_ref().is_some_and(|call| call.follows)) {
+                Some(before) => before.push((phase, kernel)),
+                None => launches.push(smallvec![(phase, kernel)]),
+            }
+        }
+        Ok(launches)
     }
 }
 
@@ -118,7 +128,7 @@ impl Renderer for Cuda {
                 let object = gpu::compile(kernel, target, Runner::Driver, Alignment::Widest).map_err(failed)?;
                 match what {
                     Listing::Source => object.source,
-                    _ => String::from_utf8_lossy(&object.bytes).into_owned(),
+                    _ => String::from_utf8_lossy(&object.bytes).replace('\0', "\n"),
                 }
             }
         };
@@ -149,9 +159,9 @@ impl RuntimeFactory for Cuda {
         let task = code.var_names.iter().position(|n| n == CORE_ID);
         let (name, ast) = (code.name.clone(), code.ast.clone());
         let whole = Arc::new(Whole { compute: self.0.clone(), name, ast, unaligned: Mutex::new(None) });
-        let program = |(phase, (code, kernel)): (usize, (PhaseCode, Arc<dyn Kernel>))| {
+        let program = |(phase, launches): (usize, Launches)| {
             let name = entry_name(&whole.name, phase);
-            Arc::new(CudaProgram { name, phase, code, kernel, task, whole: whole.clone() }) as _
+            Arc::new(CudaProgram { name, phase, launches, task, whole: whole.clone() }) as _
         };
         Ok(loaded.into_iter().enumerate().map(program).collect())
     }
@@ -212,9 +222,9 @@ struct Header {
 
 impl fmt::Display for Header {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for PhaseCode { entry, threads, block_tasks, scratch_bytes, product } in &self.phases {
+        for PhaseCode { entry, threads, block_tasks, scratch_bytes, whole } in &self.phases {
             write!(f, "phase {entry} {threads} {block_tasks} {scratch_bytes}")?;
-            product.iter().try_for_each(|call| write!(f, " product {call}"))?;
+            whole.iter().try_for_each(|call| write!(f, " whole {call}"))?;
             f.write_char('\n')?;
         }
         f.write_char('\n')
@@ -226,11 +236,11 @@ impl Header {
     fn parse(bytes: &[u8]) -> Option<(Header, &[u8])> {
         let end = bytes.windows(2).position(|w| w == b"\n\n")?;
         let phase = |line: &str| {
-            let (line, product) = match line.split_once(" product ") {
+            let (line, whole) = match line.split_once(" whole ") {
                 Some((line, call)) => (line, Some(Call::parse(call)?)),
                 None => (line, None),
             };
-            Some(PhaseCode { product, ..plain(line)? })
+            Some(PhaseCode { whole, ..plain(line)? })
         };
         fn plain(line: &str) -> Option<PhaseCode> {
             match line.split(' ').collect::<Vec<_>>()[..] {
@@ -239,7 +249,7 @@ impl Header {
                     threads: threads.parse().ok().filter(|n| *n > 0)?,
                     block_tasks: tasks.parse().ok().filter(|n| *n > 0)?,
                     scratch_bytes: scratch.parse().ok()?,
-                    product: None,
+                    whole: None,
                 }),
                 _ => None,
             }
@@ -250,8 +260,8 @@ impl Header {
     }
 }
 
-/// The phases of a kernel.
-type Kernels = Arc<[(PhaseCode, Arc<dyn Kernel>)]>;
+/// The launches of a phase: one, or several of kernels that are written as wholes.
+type Launches = SmallVec<[(PhaseCode, Arc<dyn Kernel>); 1]>;
 
 /// A kernel of which phases are loaded.
 #[derive(Debug)]
@@ -260,11 +270,11 @@ struct Whole {
     name: String,
     ast: Arc<Lowered>,
     /// Its phases for arguments of which nothing is known but the alignment of their elements, made when there are some.
-    unaligned: Mutex<Option<Kernels>>,
+    unaligned: Mutex<Option<Arc<[Launches]>>>,
 }
 
 impl Whole {
-    fn unaligned(&self) -> Result<Kernels> {
+    fn unaligned(&self) -> Result<Arc<[Launches]>> {
         let mut made = self.unaligned.lock();
         if let Some(made) = &*made {
             return Ok(made.clone());
@@ -279,8 +289,7 @@ impl Whole {
 struct CudaProgram {
     name: String,
     phase: usize,
-    code: PhaseCode,
-    kernel: Arc<dyn Kernel>,
+    launches: Launches,
     /// Position of the task's index among the values, which the code is not given.
     task: Option<usize>,
     whole: Arc<Whole>,
@@ -306,7 +315,7 @@ impl Program for CudaProgram {
         global: Option<[usize; 3]>,
         _local: Option<[usize; 3]>,
     ) -> Result<()> {
-        let Compute { device, memory, .. } = &*self.whole.compute;
+        let device = &self.whole.compute.device;
         let Some(sizes) = global else {
             let what = "running one task of a kernel by itself".into();
             return Err(DeviceError::Unsupported { device: device.clone(), what });
@@ -325,37 +334,51 @@ impl Program for CudaProgram {
         let unaligned = buffers.iter().any(|b| !b.addr().is_multiple_of(Alignment::BYTES));
         let unaligned = if unaligned { Some(self.whole.unaligned()?) } else { None };
         let unaligned = unaligned.as_ref().and_then(|phases| phases.get(self.phase));
-        // Phases are the same in both, and so are their threads, but for products.
-        let kernel = unaligned.map_or(&self.kernel, |(_, kernel)| kernel);
-        if let Some(call) = &unaligned.map_or(&self.code, |(code, _)| code).product {
-            // SAFETY: the caller's promise.
-            return unsafe { kernel.launch_product(call, buffers) };
+        let launches = unaligned.unwrap_or(&self.launches);
+        // Phases are the same in both, and so are their threads, but for kernels that are written as wholes.
+        let (code, kernel) = &launches[0];
+        if let Some(first) = &code.whole {
+            let bytes = usize::try_from(first.scratch).map_err(|_| too_many())?;
+            return self.with_scratch(bytes, |scratch| {
+                let calls = launches.iter().filter_map(|(code, kernel)| Some((code.whole.as_ref()?, kernel)));
+                for (call, kernel) in calls {
+                    // SAFETY: the caller's promise; scratch memory is as large as the calls need.
+                    unsafe { kernel.launch_whole(call, buffers, scratch)? };
+                }
+                Ok(())
+            });
         }
-        let (each, scratch) = (u64::from(self.code.block_tasks), self.code.scratch_bytes);
+        let (each, scratch) = (u64::from(code.block_tasks), code.scratch_bytes);
         let (blocks, bytes) = grid(tasks as u64, each, scratch).ok_or_else(too_many)?;
         let given = vals.iter().enumerate().filter(|(at, _)| Some(*at) != self.task).map(|(_, value)| *value);
         let values: SmallVec<[i64; 8]> = given.chain([tasks]).collect();
+        self.with_scratch(bytes, |memory| {
+            // SAFETY: the caller's promise; the scratch memory is as large as so many blocks need.
+            unsafe { kernel.launch(&Launch { blocks, buffers, values: &values, memory }) }
+        })
+    }
+}
+
+impl CudaProgram {
+    /// Launches with the address of so much scratch memory, 0 for none. Whoever is given it next uses it later in the stream.
+    fn with_scratch(&self, bytes: usize, launch: impl FnOnce(u64) -> Result<()>) -> Result<()> {
         if bytes == 0 {
-            // SAFETY: the caller's promise.
-            return unsafe { kernel.launch(&Launch { blocks, buffers, values: &values, memory: 0 }) };
+            return launch(0);
         }
+        let memory = &self.whole.compute.memory;
         let block = memory.alloc(bytes)?;
-        let scratch = block.ptr.as_ptr().addr() as u64;
-        // SAFETY: the caller's promise; the scratch memory is as large as so many blocks need. Whoever is given it next
-        // uses it later in the stream.
-        unsafe {
-            let done = kernel.launch(&Launch { blocks, buffers, values: &values, memory: scratch });
-            let mut block = Some(block);
-            SCRATCH_BLOCKS.with_borrow_mut(|held| {
-                if let Some(held) = held {
-                    held.extend(block.take());
-                }
-            });
-            if let Some(block) = block {
-                memory.free(block);
+        let done = launch(block.ptr.as_ptr().addr() as u64);
+        let mut block = Some(block);
+        SCRATCH_BLOCKS.with_borrow_mut(|held| {
+            if let Some(held) = held {
+                held.extend(block.take());
             }
-            done
+        });
+        if let Some(block) = block {
+            // SAFETY: the memory made it, and nothing else is launched with it.
+            unsafe { memory.free(block) };
         }
+        done
     }
 }
 
@@ -385,11 +408,12 @@ mod tests {
             threads: 128,
             block_tasks: 4,
             scratch_bytes,
-            product: None,
+            whole: None,
         };
-        let call = Call::parse("132 1 4096;map bf16 0 32 8 9 10 16 144 64 128 1;pointer 2 4;number -7").unwrap();
-        let product = PhaseCode { product: Some(call), ..phase("b", 0) };
-        let text = Header { phases: vec![phase("a", 0), phase("a_1", 64), product] }.to_string();
+        let call =
+            Call::parse("132 1 4096 64 0;map bf16 0 32 8 9 10 16 144 64 128 1;pointer 2 4;number -7;scratch").unwrap();
+        let whole = PhaseCode { whole: Some(call), ..phase("b", 0) };
+        let text = Header { phases: vec![phase("a", 0), phase("a_1", 64), whole] }.to_string();
         let whole = format!("{text}.version 8.3\n\n.target");
         let (header, code) = Header::parse(whole.as_bytes()).unwrap();
         assert_eq!((header.to_string(), code), (text, &b".version 8.3\n\n.target"[..]));

@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use svod_dtype::DType;
 
 /// Instruction set family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -61,6 +62,20 @@ pub struct MatrixUnits {
     pub tiles: bool,
     /// Rows, columns and depth of a product of f16 that a warp makes at once (tensor cores).
     pub warp: Option<(u32, u32, u32)>,
+}
+
+/// Depth and columns of attention by tensor cores are multiples of this, and at most as many.
+const ATTENTION_STEP: i64 = 8;
+const MOST_ATTENTION: i64 = 256;
+
+impl MatrixUnits {
+    /// Whether code generation has whole kernels of attention for these units: queries and keys of `depth` elements,
+    /// values of `columns`, all of this type.
+    pub fn have_attention(&self, dtype: DType, depth: i64, columns: i64) -> bool {
+        let narrow = matches!(dtype, DType::BF16 | DType::F16);
+        let fits = |n: i64| (1..=MOST_ATTENTION).contains(&n) && n % ATTENTION_STEP == 0;
+        self.warp == Some((16, 8, 16)) && narrow && fits(depth) && fits(columns)
+    }
 }
 
 /// How threads of a GPU come together.

@@ -15,7 +15,7 @@ use svod_device::DeviceSpec;
 use svod_ir::kernel::Kernel;
 use svod_ir::lowered::Guard;
 use svod_ir::pass::PassSet;
-use svod_ir::target::Target;
+use svod_ir::target::{MatrixUnits, Target};
 use svod_schedule::{Purpose, Schedule, Variants};
 
 /// Kernels that are kept compiled, unless `SVOD_OPT_CACHE_MAX` says otherwise.
@@ -350,9 +350,10 @@ impl PrepareConfig {
     }
 
     /// What graphs are scheduled for, on a machine that is described so unless the configuration names one.
-    pub(crate) fn purpose(&self, target: &Target) -> Purpose {
+    /// Devices that are no hosts multiply matrices with such units.
+    pub(crate) fn purpose(&self, target: &Target, matrix: MatrixUnits) -> Purpose {
         let caches = self.target.as_ref().unwrap_or(target).into();
-        Purpose { prepared: self.prepared, strict: self.strict, skipped: self.skip, caches }
+        Purpose { prepared: self.prepared, strict: self.strict, skipped: self.skip, caches, matrix }
     }
 
     /// The search for schedules, if there is to be one.

@@ -14,7 +14,7 @@ use crate::pool::Pool;
 use crate::prepack::PackCache;
 use crate::repeat::Repeats;
 use parking_lot::{Mutex, RwLock};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::iter;
@@ -28,7 +28,8 @@ use svod_ir::graph::walk::{Graph, NodeIndex};
 use svod_ir::graph::{Leaf, LeafClass, LoopBody, Origin, Shape, UOp};
 use svod_ir::pass::{self, Pass, PassTime};
 use svod_ir::size::{BoundVariable, Size, Variable};
-use svod_ir::target::Target;
+use svod_ir::target::{MatrixUnits, Target};
+use svod_schedule::Purpose;
 
 /// Schedules that are kept.
 const SCHEDULE_CACHE: usize = 1024;
@@ -298,9 +299,22 @@ impl Context {
         self.stop_check().is_some_and(|check| check())
     }
 
+    /// What a graph is scheduled for.
+    pub(crate) fn purpose(&self, graph: &Graph, config: &PrepareConfig) -> Purpose {
+        let devices: FxHashSet<_> = graph.nodes().iter().filter_map(UOp::device).filter(|d| !d.is_host()).collect();
+        let mut units = None;
+        for device in devices {
+            let known = self.devices.open(device.name()).ok().and_then(|d| d.target().map(|target| target.matrix));
+            let of = known.unwrap_or_default();
+            // Where they differ, there are none that all have.
+            units = Some(if units.is_none_or(|other| other == of) { of } else { MatrixUnits::default() });
+        }
+        config.purpose(&self.target, units.unwrap_or_default())
+    }
+
     /// The schedule of a graph, from the cache where that is allowed.
     fn schedule(&self, graph: &Graph, key: &GraphKey, config: &PrepareConfig) -> Result<Arc<Scheduled>> {
-        let make = || Scheduled::new(graph, key, &self.target, config).map(Arc::new);
+        let make = || Scheduled::new(graph, key, self.purpose(graph, config), config).map(Arc::new);
         match self.schedule_key(key, config)? {
             Some(key) => self.schedules.get_or_make(&key, make),
             None => make(),

@@ -20,8 +20,7 @@ use svod_ir::graph::walk::Graph;
 use svod_ir::graph::{Leaf, LeafClass, Origin, Shape, UOp};
 use svod_ir::pass::{Pass, visit};
 use svod_ir::size::{BoundVariable, Size, Variable};
-use svod_ir::target::Target;
-use svod_schedule::{Item, KernelInvocation, PreSchedule, Slot, Variants, create_pre_schedule, pre_schedule};
+use svod_schedule::{Item, KernelInvocation, PreSchedule, Purpose, Slot, Variants, create_pre_schedule, pre_schedule};
 
 /// A schedule and, once it was used, the code of its steps.
 pub(crate) struct Scheduled {
@@ -55,8 +54,8 @@ enum Step {
 
 impl Scheduled {
     /// The schedule of a graph. Where nothing has to be computed it has outputs only.
-    pub(crate) fn new(graph: &Graph, key: &GraphKey, target: &Target, config: &PrepareConfig) -> Result<Scheduled> {
-        let pre = pre_schedule(graph, key, config.purpose(target))?;
+    pub(crate) fn new(graph: &Graph, key: &GraphKey, how: Purpose, config: &PrepareConfig) -> Result<Scheduled> {
+        let pre = pre_schedule(graph, key, how)?;
         if debug_level() > 1 {
             pre.decisions.iter().for_each(|decision| eprintln!("fuse {decision}"));
         }
@@ -363,7 +362,7 @@ pub fn instantiate_schedule(
 pub fn create_schedule(context: &Arc<Context>, roots: &[UOp], config: &PrepareConfig) -> Result<ExecutionPlan> {
     let graph = Graph::new(roots);
     let key = GraphKey::new(&graph)?;
-    let pre = create_pre_schedule(&graph, &key, config.purpose(context.target()))?;
+    let pre = create_pre_schedule(&graph, &key, context.purpose(&graph, config))?;
     instantiate_schedule(context, &pre, &key, &[], config)
 }
 

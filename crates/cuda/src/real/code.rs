@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use cudarc::driver::sys;
 use smallvec::SmallVec;
-use svod_codegen::gpu::product::{Argument, Call, MapArgument};
+use svod_codegen::gpu::{Argument, Call, MapArgument};
 use svod_device::{DeviceError, Result};
 use svod_dtype::DType;
 
@@ -107,12 +107,15 @@ impl fmt::Debug for RealModule {
     }
 }
 
+/// Dimensions that a tensor map has at most.
+const MOST_DIMENSIONS: usize = 5;
+
 /// An entry point of it.
 struct RealKernel {
     function: sys::CUfunction,
     threads: u32,
     name: Arc<str>,
-    /// Whether the driver knows how much shared memory it has, of a product.
+    /// Whether the driver knows how much shared memory it has, if it is written as a whole.
     prepared: AtomicBool,
     module: Arc<RealModule>,
 }
@@ -181,13 +184,30 @@ impl RealKernel {
         };
         let swizzle = sys::CUtensorMapSwizzle_enum::CU_TENSOR_MAP_SWIZZLE_128B as c_int;
         let promotion = sys::CUtensorMapL2promotion_enum::CU_TENSOR_MAP_L2_PROMOTION_L2_128B as c_int;
-        let (mut made, steps) = (TensorMap([0; 16]), [1u32; 3]);
+        let (mut made, steps) = (TensorMap([0; 16]), [1u32; MOST_DIMENSIONS]);
+        let rank = map.sizes.len();
+        if rank > MOST_DIMENSIONS || map.strides.len() + 1 != rank || map.region.len() != rank {
+            return Err(failed(format!("tensor map {map:?} has no {rank} dimensions")));
+        }
         let address = buffers[map.param].wrapping_add(map.offset as usize).cast();
         let (sizes, strides, region) = (map.sizes.as_ptr(), map.strides.as_ptr(), map.region.as_ptr());
-        // SAFETY: all pointers are to as many numbers as the three dimensions have; the address is only noted.
+        // SAFETY: all pointers are to as many numbers as there are dimensions; the address is only noted.
         let status = gpu.try_call("cuTensorMapEncodeTiled", |_| unsafe {
             let steps: *const u32 = steps.as_ptr();
-            encode(&mut made, dtype as c_int, 3, address, sizes, strides, region, steps, 0, swizzle, promotion, 0)
+            encode(
+                &mut made,
+                dtype as c_int,
+                rank as u32,
+                address,
+                sizes,
+                strides,
+                region,
+                steps,
+                0,
+                swizzle,
+                promotion,
+                0,
+            )
         })?;
         status.map_err(|code| failed(format!("tensor map {map:?}: {}", gpu.driver.api.text(code))))?;
         Ok(made)
@@ -205,7 +225,7 @@ impl Kernel for RealKernel {
         unsafe { self.hand_over(launch.blocks, 1, 0, &mut arguments) }
     }
 
-    unsafe fn launch_product(&self, call: &Call, buffers: &[*mut u8]) -> Result<()> {
+    unsafe fn launch_whole(&self, call: &Call, buffers: &[*mut u8], scratch: u64) -> Result<()> {
         let gpu = &*self.module.gpu;
         if !self.prepared.load(Ordering::Relaxed) {
             use sys::CUfunction_attribute_enum as Attribute;
@@ -216,13 +236,14 @@ impl Kernel for RealKernel {
             })?;
             self.prepared.store(true, Ordering::Relaxed);
         }
-        let mut maps: SmallVec<[TensorMap; 3]> = SmallVec::new();
+        let mut maps: SmallVec<[TensorMap; 4]> = SmallVec::new();
         let mut words: SmallVec<[u64; 16]> = SmallVec::new();
         for argument in &call.arguments {
             match argument {
                 Argument::Map(map) => maps.push(self.map(map, buffers)?),
                 Argument::Pointer(param, offset) => words.push(buffers[*param].addr() as u64 + offset),
                 Argument::Number(number) => words.push(*number as u64),
+                Argument::Scratch => words.push(scratch),
             }
         }
         let (mut maps, mut words) = (maps.iter_mut(), words.iter_mut());

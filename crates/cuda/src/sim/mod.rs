@@ -13,8 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use smallvec::SmallVec;
-use svod_codegen::gpu::Runner;
-use svod_codegen::gpu::product::Call;
+use svod_codegen::gpu::{Call, Runner};
 use svod_codegen::load::{Address, Code};
 use svod_device::{DeviceError, DeviceSpec, Result};
 
@@ -294,9 +293,9 @@ impl Kernel for SimulatedKernel {
         words.map_or(Ok(()), |words| unsafe { self.run(launch.blocks, &words) })
     }
 
-    unsafe fn launch_product(&self, _call: &Call, _buffers: &[*mut u8]) -> Result<()> {
+    unsafe fn launch_whole(&self, _call: &Call, _buffers: &[*mut u8], _scratch: u64) -> Result<()> {
         // Its kernels are compiled as loops.
-        let what = "a kernel of a matrix product by itself".into();
+        let what = "a kernel that is written as a whole".into();
         Err(DeviceError::Unsupported { device: self.module.gpu.device.clone(), what })
     }
 }

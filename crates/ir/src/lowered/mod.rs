@@ -16,6 +16,7 @@
 //! outer loops and variables; temporaries are used only in their phase; no two tasks of a phase
 //! write the same element; unmasked accesses are in range (the interpreter checks these two).
 
+mod attention;
 pub mod cost;
 mod guard;
 mod interp;
@@ -25,6 +26,7 @@ mod rename;
 pub mod text;
 mod verify;
 
+pub use attention::{Attention, AttentionOperand, AttentionPart};
 pub use guard::Guard;
 pub use product::{Product, ProductOperand};
 pub use verify::{PhaseError, VerifyError};

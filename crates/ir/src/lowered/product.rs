@@ -5,7 +5,7 @@
 
 use super::{LoopKind, Lowered, Phase, Stmt};
 use crate::alu::Alu;
-use crate::expr::{Expr, ExprId, Mem, ParamId, TempId};
+use crate::expr::{Expr, ExprId, ExprPool, Mem, ParamId, TempId};
 use crate::size::{Atom, Size, Variable};
 use svod_dtype::DType;
 
@@ -73,9 +73,9 @@ impl Lowered {
         }
         // Of each operand, where it starts and how far it is from one to the next of each counter and of the depth.
         let counters: Vec<Variable> = grid.iter().map(|(var, _)| var.clone()).chain([counter]).collect();
-        let a = self.affine(phase, factors[0], &counters)?;
-        let b = self.affine(phase, factors[1], &counters)?;
-        let c = self.position(phase, *c, index, &counters)?;
+        let a = self.affine_of(&phase.exprs, factors[0], &counters)?;
+        let b = self.affine_of(&phase.exprs, factors[1], &counters)?;
+        let c = self.position(&phase.exprs, *c, index, &counters)?;
         (a.dtype == b.dtype).then_some(())?;
         // Columns are what is side by side in C, and belong to one factor; rows belong to the other.
         let at_depth = grid.len();
@@ -120,25 +120,31 @@ impl Lowered {
     }
 
     /// A factor: an element of an argument, as f32.
-    fn affine(&self, phase: &Phase, factor: ExprId, counters: &[Variable]) -> Option<Affine> {
-        let load = match phase.exprs.get(factor) {
+    pub(super) fn affine_of(&self, exprs: &ExprPool, factor: ExprId, counters: &[Variable]) -> Option<Affine> {
+        let load = match exprs.get(factor) {
             Expr::Cast(DType::F32, load) => *load,
             _ => factor,
         };
-        match phase.exprs.get(load) {
+        match exprs.get(load) {
             Expr::Load { from: Mem::Param(param), index, valid: None, .. } => {
-                self.position(phase, *param, index, counters)
+                self.position(exprs, *param, index, counters)
             }
             _ => None,
         }
     }
 
     /// Where an element of an argument is.
-    fn position(&self, phase: &Phase, param: ParamId, index: &[ExprId], counters: &[Variable]) -> Option<Affine> {
+    pub(super) fn position(
+        &self,
+        exprs: &ExprPool,
+        param: ParamId,
+        index: &[ExprId],
+        counters: &[Variable],
+    ) -> Option<Affine> {
         let of = &self.params[param.0 as usize];
         let mut position = Size::from(0);
         for (index, extent) in index.iter().zip(&of.shape) {
-            let Expr::Index(index) = phase.exprs.get(*index) else { return None };
+            let Expr::Index(index) = exprs.get(*index) else { return None };
             position = position * Size::from(extent.as_const()?) + index.clone();
         }
         let (mut offset, mut strides) = (0, vec![0; counters.len()]);
@@ -159,15 +165,15 @@ impl Lowered {
 }
 
 /// Where an operand's element is: so far from the start, and for each counter.
-struct Affine {
-    param: ParamId,
-    dtype: DType,
-    offset: i64,
-    strides: Vec<i64>,
+pub(super) struct Affine {
+    pub param: ParamId,
+    pub dtype: DType,
+    pub offset: i64,
+    pub strides: Vec<i64>,
 }
 
 /// The stride of several counters together, of which each has a number of iterations and a stride.
-fn collapsed(counters: &[(i64, i64)]) -> Option<i64> {
+pub(super) fn collapsed(counters: &[(i64, i64)]) -> Option<i64> {
     let counters: Vec<_> = counters.iter().filter(|(n, _)| *n > 1).collect();
     let together = counters.windows(2).all(|pair| pair[0].1 == pair[1].0 * pair[1].1);
     together.then(|| counters.last().map_or(0, |(_, stride)| *stride))

@@ -134,6 +134,8 @@ pub(crate) struct Scheduled {
     pub workspaces: Vec<ParamId>,
     /// Whether reductions keep their order and products and sums are rounded one by one.
     pub strict: bool,
+    /// Whether no loop is cut, or ends early.
+    pub whole: bool,
     /// The reductions that have been cut in parts.
     cuts: Vec<split_reduction::Split>,
 }
@@ -247,7 +249,8 @@ impl Scheduled {
     fn new(kernel: Kernel) -> Self {
         let stages = kernel.stages.iter().map(StageState::new).collect();
         let order = (0..kernel.stages.len()).collect();
-        Scheduled { kernel, stages, order, packs: Vec::new(), workspaces: Vec::new(), strict: false, cuts: Vec::new() }
+        let (packs, workspaces, cuts) = (Vec::new(), Vec::new(), Vec::new());
+        Scheduled { kernel, stages, order, packs, workspaces, strict: false, whole: false, cuts }
     }
 
     fn step(&mut self, number: usize, opt: &Opt) -> Applied {
@@ -264,6 +267,11 @@ impl Scheduled {
             Opt::DirectStore { stage, output } => self.store_directly(number, stage, output),
             Opt::Stream { stage } => self.stream(stage),
             Opt::Prefetch { at, read, ahead } => self.prefetch(number, at, read, *ahead),
+            Opt::Whole if self.whole => Err("the loops are whole already".into()),
+            Opt::Whole => {
+                self.whole = true;
+                Ok(())
+            }
             Opt::Strict if number > 0 => Err("it is the first step of a schedule".into()),
             Opt::Strict => {
                 self.strict = true;

@@ -8,10 +8,12 @@ use super::Choice;
 use crate::apply::MAX_LANES;
 use crate::kernel::access::{contiguous, extent, loads_only_constants};
 use crate::kernel::contraction::{Contraction, stage_axes};
-use crate::language::{Layout, LoopRef, Opt, StageHome, Tail, To};
+use crate::language::{Layout, LoopRef, Opt, Schedule, StageHome, Tail, To};
+use crate::lower::lower;
 use svod_dtype::DType;
+use svod_ir::alu::Alu;
 use svod_ir::expr::{Expr, ExprId, Mem};
-use svod_ir::kernel::{AxisId, Body, Out};
+use svod_ir::kernel::{AxisId, Body, Monoid, Out};
 
 /// Rows and vectors of columns of a task, those that read least for each multiply-add first.
 const BLOCKS: [(i64, i64); 5] = [(8, 2), (8, 1), (4, 1), (2, 1), SMALLEST];
@@ -192,6 +194,62 @@ impl Choice<'_> {
         let last = order[order.len() - 1].clone();
         order.into_iter().for_each(|at| self.bind(at, To::Task));
         self.opts.push(Opt::At { stage: k.stages[stage].name.clone(), at: last });
+    }
+
+    /// Attention that code generation has a kernel for, which it knows by these loops: a task has a row, and computes one
+    /// stage after the other. Says whether the kernel is that.
+    pub(super) fn attention_of_groups(&mut self) -> bool {
+        let k = self.kernel;
+        let Some(columns) = self.columns_of_attention() else { return false };
+        let out = k.stages.len() - 1;
+        let rows: Vec<LoopRef> =
+            k.stages[out].over.iter().filter(|a| **a != columns).map(|a| self.at(out, *a, 0)).collect();
+        let Some(last) = rows.last().cloned() else { return false };
+        let order = rows.iter().cloned().chain([self.at(out, columns, 0)]).collect();
+        let mut opts = vec![Opt::Whole, Opt::Reorder { stage: k.stages[out].name.clone(), order }];
+        opts.extend(rows.into_iter().map(|at| Opt::Bind { at, to: To::Task }));
+        opts.extend((0..out).map(|stage| Opt::At { stage: k.stages[stage].name.clone(), at: last.clone() }));
+        let schedule = Schedule::from(opts);
+        let known = lower(k, &schedule).is_ok_and(|made| made.lowered.attention().is_some());
+        self.opts.extend(schedule.0.into_iter().filter(|_| known));
+        known
+    }
+
+    /// The columns of the values, in a kernel that begins with scores of arguments, and ends with weights times values and a map
+    /// of these.
+    fn columns_of_attention(&self) -> Option<AxisId> {
+        let k = self.kernel;
+        let (out, mixed) = (k.stages.len().checked_sub(1)?, k.stages.len().checked_sub(2)?);
+        if self.target.matrix.warp.is_none() || mixed < 2 || !matches!(k.stages[out].body, Body::Map(_)) {
+            return None;
+        }
+        let factors = |stage: usize| {
+            let Body::Reduce { axes, carries, .. } = &k.stages[stage].body else { return None };
+            let ([_], [carry]) = (&axes[..], &carries[..]) else { return None };
+            let Expr::Alu(Alu::Mul, factors) = k.exprs.get(carry.element) else { return None };
+            let sums = carry.op == Monoid::Sum && carry.dtype == DType::F32;
+            sums.then(|| [factors[0], factors[1]].map(|e| self.read_narrow(e)))
+        };
+        let ([q, keys], [a, b]) = (factors(0)?, factors(mixed)?);
+        let of_argument =
+            |read: Option<Mem>| matches!(read, Some(Mem::Param(p)) if k.params[p.index()].dtype.bytes() == 2);
+        let mixes = of_argument(a) != of_argument(b) && [a, b].iter().any(|read| matches!(read, Some(Mem::Temp(..))));
+        let (scores, over) = (&k.stages[0].over, &k.stages[out].over);
+        let mut columns = over.iter().copied().filter(|a| !scores.contains(a));
+        let (column, more) = (columns.next()?, columns.next());
+        let rows = scores.iter().filter(|a| !over.contains(a)).count() == 1;
+        (of_argument(q) && of_argument(keys) && mixes && rows && more.is_none()).then_some(column)
+    }
+
+    /// What a factor is an element of, below its conversions.
+    fn read_narrow(&self, mut e: ExprId) -> Option<Mem> {
+        while let Expr::Cast(_, from) = self.kernel.exprs.get(e) {
+            e = *from;
+        }
+        match self.kernel.exprs.get(e) {
+            Expr::Load { from, valid: None, .. } => Some(*from),
+            _ => None,
+        }
     }
 
     /// Lanes of the vectors of a row that several stages read, where threads are: so many that a few vectors are all of

@@ -12,7 +12,7 @@
 //!   [`rows`]; maps that read across what they write: [`transpose`]; reductions of few neighbours each: [`windows`].
 //!   What takes long fetches ahead: [`prefetch`].
 //!
-//! Where groups of threads do tasks, products are those of [`groups`], and attention is rows.
+//! Where groups of threads do tasks, products are those of [`groups`], and attention is what these have a kernel for.
 //!
 //! Nothing here knows a kernel by name or a size by value: factors follow from the target's vector width, registers
 //! and caches. [`neighbours`] are the schedules that a search tries next.
@@ -141,6 +141,9 @@ impl Choice<'_> {
     /// A kernel for groups of threads.
     fn for_groups(&mut self) {
         let last = self.kernel.stages.len().saturating_sub(1);
+        if !self.strict && self.attention_of_groups() {
+            return;
+        }
         let product = (0..last).find_map(|s| recognise(self.kernel, s).map(|c| (s, c)));
         if let Some((stage, c)) = product
             && !self.strict

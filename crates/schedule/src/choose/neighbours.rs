@@ -113,7 +113,7 @@ impl Found<'_> {
             Opt::Reorder { .. } | Opt::At { .. } | Opt::DirectStore { .. } | Opt::Stream { .. } => {
                 self.replaced(i, &[])
             }
-            Opt::Bind { .. } | Opt::Pairs { .. } | Opt::Strict => {}
+            Opt::Bind { .. } | Opt::Pairs { .. } | Opt::Whole | Opt::Strict => {}
         }
     }
 
@@ -168,7 +168,7 @@ impl Found<'_> {
             | Opt::DirectStore { stage, .. }
             | Opt::Stream { stage }
             | Opt::Pairs { stage } => *stage == name,
-            Opt::Strict => false,
+            Opt::Whole | Opt::Strict => false,
         };
         let steps = self.schedule.0.iter().enumerate();
         self.add(steps.filter(|(n, o)| *n != i && !about(o)).map(|(_, o)| o.clone()).collect());

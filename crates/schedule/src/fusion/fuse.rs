@@ -11,7 +11,8 @@
 //!   the consumer (softmax, layer norm), unless strips of columns would be read from memory again, or when it
 //!   is a contraction and the consumer an elementwise epilogue of the same extent;
 //! * a contraction whose operand is rows of weights made from another contraction takes those rows,
-//!   and the other contraction, into its kernel ([`chain`]);
+//!   and the other contraction, into its kernel ([`chain`]); on a GPU, where code generation has a kernel of such
+//!   attention ([`whole`]);
 //! * a copy between devices reads and writes memory;
 //! * a kernel never has more than [`MAX_NODES`] nodes, or [`MAX_MOVED`] with movements, nor more than [`MAX_CODE`]
 //!   instructions a point.
@@ -20,11 +21,13 @@ mod access;
 mod chain;
 mod costs;
 mod shapes;
+mod whole;
 
 pub(crate) use shapes::merged;
 
 use crate::costs::limits::{COLUMNS, FEWEST_ROWS, MAX_CODE, MAX_MOVED, MAX_NODES, ONE_TASK};
 use crate::costs::{Caches, Decision, Estimate, Repeated, Verdict};
+use crate::fusion::Purpose;
 use crate::graph::place::is_transfer;
 use access::{Access, Dim, Reads, Wanted, exact_dim};
 use chain::{Role, chain};
@@ -41,6 +44,7 @@ use svod_ir::graph::{Device, Graph, Op, Shape, UOp};
 use svod_ir::kernel::Monoid;
 use svod_ir::pass::Artifact;
 use svod_ir::size::Size;
+use whole::whole;
 
 /// What becomes of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,11 +97,12 @@ pub(crate) struct Cut {
 impl Artifact for Cut {}
 
 /// Cuts a graph into kernels.
-pub(crate) fn fuse(graph: &Graph, caches: Caches) -> Cut {
+pub(crate) fn fuse(graph: &Graph, how: Purpose) -> Cut {
     let users = graph.users();
     let mut fuse = Fuse {
         graph,
-        caches,
+        caches: how.caches,
+        how,
         costs: Costs::of(graph, &users),
         decisions: Vec::new(),
         users,
@@ -199,6 +204,7 @@ fn in_memory_order(graph: &Graph, node: NodeIndex) -> (&UOp, Vec<usize>) {
 
 struct Fuse<'g> {
     graph: &'g Graph,
+    how: Purpose,
     caches: Caches,
     costs: Costs,
     decisions: Vec<Decision>,
@@ -375,14 +381,12 @@ impl Fuse<'_> {
     /// Takes the rows that are an operand of a sum of products into its kernel, if that has room; says whether it
     /// did.
     fn begin_chain(&mut self, node: NodeIndex, kernel: NodeIndex) -> bool {
-        // Elsewhere a product by itself is faster than rows beside it.
-        if !self.is_on_host(node) {
-            return false;
-        }
+        let elsewhere = !self.is_on_host(node);
         let absorbed = &self.kernels[kernel as usize];
         let room = MAX_NODES.saturating_sub(absorbed.nodes);
         if absorbed.extents.len() < 40 && self.graph.nodes()[kernel as usize].rank() < 32 {
-            let found = chain(self.graph, &self.users, node).filter(|c| 2 * c.len() <= room);
+            let found = chain(self.graph, &self.users, node, elsewhere).filter(|c| 2 * c.len() <= room);
+            let found = if elsewhere { found.and_then(|c| whole(self.graph, node, c, self.how)) } else { found };
             let any = found.is_some();
             self.roles.extend(found.into_iter().flatten());
             self.kernels[kernel as usize].chained |= any;
@@ -395,6 +399,7 @@ impl Fuse<'_> {
         let value = &self.graph.nodes()[node as usize];
         match self.roles.get(&node) {
             Some(Role::Stage | Role::Scores) => return Fate::Stage,
+            Some(Role::Operand) => return Fate::Realize,
             Some(Role::Row) if wanted.passes > 1 && is_transcendental(value.op()) => return Fate::Stage,
             Some(_) => return Fate::Inline,
             None => {}

@@ -2,6 +2,7 @@
 
 use crate::costs::Caches;
 use svod_ir::pass::{Pass, PassSet, bisect};
+use svod_ir::target::MatrixUnits;
 
 /// How a graph is cut into kernels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -12,6 +13,8 @@ pub struct Purpose {
     pub strict: bool,
     /// The caches of the machine that it is computed on.
     pub caches: Caches,
+    /// What devices that are no hosts multiply matrices with.
+    pub matrix: MatrixUnits,
     /// Optional passes that are left out.
     pub skipped: PassSet,
 }

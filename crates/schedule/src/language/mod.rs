@@ -244,6 +244,9 @@ pub enum Opt {
         /// How many rounds ahead.
         ahead: u32,
     },
+    /// Loops stay whole: none is cut where a condition changes, and no reduction ends before its axis does. For code
+    /// generation that knows a kernel by its loops.
+    Whole,
     /// Reductions add up from left to right, in the order of their axes, and products and sums are
     /// rounded one by one, never fused. Comes first; refuses later steps that would change it.
     Strict,

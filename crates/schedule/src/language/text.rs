@@ -64,6 +64,7 @@ impl fmt::Display for Opt {
             Opt::DirectStore { stage, output } => write!(f, "direct_store {stage} {output}"),
             Opt::Stream { stage } => write!(f, "stream {stage}"),
             Opt::Prefetch { at, read, ahead } => write!(f, "prefetch {at} {read} {ahead}"),
+            Opt::Whole => f.write_str("whole"),
             Opt::Strict => f.write_str("strict"),
         }
     }
@@ -93,12 +94,13 @@ const STEPS: &[(&str, &str)] = &[
     ("direct_store", "stage output"),
     ("stream", "stage"),
     ("prefetch", "l read ahead"),
+    ("whole", ""),
     ("strict", ""),
 ];
 
 /// What is expected of a line that is none of the steps and spellings.
 const UNKNOWN: &str = "expected split, reorder, bind, at, stage, rfactor, split_reduction, pairs, micro, direct_store, \
-                       stream, prefetch, \
+                       stream, prefetch, whole, \
                        strict, UPCAST, UNROLL, VECTORIZE, LOCAL, GROUP, THREAD, SWAP, PADTO, TC, TILE, STAGE, \
                        STREAM or PREFETCH with its arguments";
 
@@ -191,6 +193,7 @@ fn step(words: &[&str]) -> Parsed<Opt> {
         ["prefetch", at, read, ahead] => {
             Ok(Opt::Prefetch { at: parse_loop(at)?, read: parse_read(read)?, ahead: number(ahead)? })
         }
+        ["whole"] => Ok(Opt::Whole),
         ["strict"] => Ok(Opt::Strict),
         _ => Err(UNKNOWN.into()),
     }

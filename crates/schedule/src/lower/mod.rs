@@ -143,7 +143,9 @@ fn loops(kernel: &Kernel, schedule: &Schedule) -> Result<Program, LowerError> {
         let (kernel, stage) = (kernel.name.clone(), scheduled.kernel.stages[stage].name.clone());
         return Err(LowerError::Stage { kernel, stage, why: "an output that no loops compute".into() });
     }
-    phases.iter_mut().for_each(index_sets::cut);
+    if !scheduled.whole {
+        phases.iter_mut().for_each(index_sets::cut);
+    }
     let strict = scheduled.strict;
     let Kernel { name, mut params, vars, .. } = scheduled.kernel;
     let (packs, mut workspaces) = (scheduled.packs, scheduled.workspaces);

@@ -32,6 +32,9 @@ enum Hidden {
 impl Lowerer<'_> {
     /// Shortens the axis that a stage reduces, where the rows of `env` see only a part of it.
     pub(super) fn tighten(&self, stage: usize, env: &mut Env) {
+        if self.s.whole {
+            return;
+        }
         let kernel = &self.s.kernel;
         let Body::Reduce { axes, carries, emit: Emit::Last, .. } = &kernel.stages[stage].body else { return };
         let ([axis], [carry]) = (&axes[..], &carries[..]) else { return };

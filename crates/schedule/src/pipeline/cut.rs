@@ -147,7 +147,7 @@ impl Cutter<'_> {
         let provenance = Pass::Trace.time(|| Provenance::new(graph, rewritten.as_ref()));
         let graph = rewritten.as_ref().map_or(graph, |r| &r.graph);
         let loops = &Loops { device: loops.device.clone().or_else(|| only_device(graph).cloned()), ..loops.clone() };
-        let mut cut = Pass::Fuse.run(graph, || fuse(graph, self.how.caches));
+        let mut cut = Pass::Fuse.run(graph, || fuse(graph, self.how));
         let users = graph.users();
         let leaf = |node: NodeIndex| graph.nodes()[node as usize].op().leaf().map(|leaf| leaves[leaf]);
         let constant = |node: NodeIndex| leaf(node).is_some_and(|place| place.constant);

@@ -1,6 +1,7 @@
 //! Graphs cut into kernels and lowered give what the graph interpreter gives.
 #![allow(clippy::unwrap_used)]
 
+mod attention;
 mod layers;
 mod linear_work;
 mod random_graphs;

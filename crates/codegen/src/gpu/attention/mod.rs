@@ -13,6 +13,7 @@
 //! * [`mma`]: tensor cores from sm_80 on, and any alignment.
 //! * [`decode`]: few rows. Keys are split among blocks; a second kernel puts the parts together.
 
+mod call;
 mod decode;
 mod mma;
 mod order;
@@ -22,6 +23,7 @@ mod wgmma;
 
 pub use super::body::{Body, Slot};
 pub use super::ptx::Operation;
+pub use call::whole;
 pub use decode::DecodeTile;
 pub use mma::MmaTile;
 pub use wgmma::WgmmaTile;

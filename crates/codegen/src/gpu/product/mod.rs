@@ -20,7 +20,6 @@ mod wgmma;
 pub use super::body::{Body, Slot};
 pub use super::ptx::Operation;
 pub(crate) use call::whole;
-pub use call::{Argument, Call, MapArgument};
 pub use choose::{Shape, choose, estimate};
 pub use fma::FmaTile;
 pub use mma::MmaTile;

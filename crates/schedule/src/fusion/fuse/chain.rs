@@ -34,14 +34,20 @@ pub(super) enum Role {
     Stage,
     /// The scores.
     Scores,
+    /// What a kernel reads that is written as a whole: it comes from memory.
+    Operand,
 }
+
+/// The nodes of a chain.
+pub(super) type Chain = Vec<(NodeIndex, Role)>;
 
 /// The dimension of the weights that each dimension of a node is.
 type Dims = Vec<Option<usize>>;
 
 /// The nodes that the kernel of the sum of products `node` computes row by row; none where its operands
-/// are no such rows, or where something else wants one of them.
-pub(super) fn chain(graph: &Graph, users: &[Vec<NodeIndex>], node: NodeIndex) -> Option<Vec<(NodeIndex, Role)>> {
+/// are no such rows, or where something else wants one of them. Single rows are worth it where they keep threads busy, or
+/// `always`.
+pub(super) fn chain(graph: &Graph, users: &[Vec<NodeIndex>], node: NodeIndex, always: bool) -> Option<Chain> {
     let Op::Reduce(_, axes) = graph.nodes()[node as usize].op() else { return None };
     let (&[axis], Some(lacks)) = (&axes[..], lacking(graph, node)) else { return None };
     let product = graph.sources(node)[0];
@@ -50,7 +56,7 @@ pub(super) fn chain(graph: &Graph, users: &[Vec<NodeIndex>], node: NodeIndex) ->
     let mut sides = (0..2).filter(|side| lacks[*side] != 0);
     sides.find_map(|side| {
         let tile = lacks[1 - side] != 0;
-        rows_below(graph, users, product, factors[side], axis, tile)
+        rows_below(graph, users, product, factors[side], axis, (tile, always))
     })
 }
 
@@ -61,8 +67,8 @@ fn rows_below(
     product: NodeIndex,
     factor: NodeIndex,
     axis: usize,
-    tile: bool,
-) -> Option<Vec<(NodeIndex, Role)>> {
+    (tile, always): (bool, bool),
+) -> Option<Chain> {
     let op = |n: NodeIndex| graph.nodes()[n as usize].op();
     let mut found = Vec::new();
     let mut weights = factor;
@@ -120,7 +126,7 @@ fn rows_below(
     }
     let scores = scores?;
     let several = lacking(graph, scores)?.iter().all(|lacks| *lacks != 0);
-    if several != tile || !(tile || worth_a_kernel(graph, scores, shape[keys].upper_bound()?)) {
+    if several != tile || !(tile || always || worth_a_kernel(graph, scores, shape[keys].upper_bound()?)) {
         return None;
     }
 
