@@ -1,4 +1,4 @@
-"""Attention on a GPU, in one kernel where tensor cores have one; simulated (`SVOD_CUDA`) or real, beside PyTorch's in f64."""
+"""Attention on a GPU, real or simulated (`SVOD_CUDA`), in one kernel where tensor cores have one, beside PyTorch's."""
 
 from __future__ import annotations
 
@@ -52,7 +52,8 @@ def reference(q, k, v, **how):
 @pytest.mark.parametrize("dtype", list(TYPES))
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize(
-    "shape, keys", [((2, 3, 24, 16), 24), ((1, 2, 33, 8), 47), ((1, 1, 70, 64), 70), ((3, 65, 40), 9), ((1, 2, 5, 24), 1)]
+    ("shape", "keys"),
+    [((2, 3, 24, 16), 24), ((1, 2, 33, 8), 47), ((1, 1, 70, 64), 70), ((3, 65, 40), 9), ((1, 2, 5, 24), 1)],
 )
 def test_attention(dtype, causal, shape, keys):
     other = (*shape[:-2], keys, shape[-1])
