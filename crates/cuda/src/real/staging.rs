@@ -14,11 +14,11 @@ use super::{DISABLE_TIMING, Open};
 use crate::api::Api;
 
 /// Bytes of each buffer.
-const BYTES: usize = 4 << 20;
+const BYTES: usize = 2 << 20;
 
 /// Lanes of a copy of at least `LARGE` bytes, which takes longer than threads to begin.
 const LANES: usize = 4;
-const LARGE: usize = 32 << 20;
+const LARGE: usize = 8 << 20;
 
 /// The lanes that were made so far.
 #[derive(Debug, Default)]
