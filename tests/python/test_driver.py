@@ -58,7 +58,7 @@ def run(folders, tmp_path):
 
 def test_memory_comes_back_as_it_went(run):
     program = """
-for count in (0, 1, 1000, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 1 << 21, 3_000_001):
+for count in (0, 1, 1000, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 1 << 21, 3_000_001, 10_000_001):
     given = np.random.default_rng(count).standard_normal(count).astype(np.float32)
     assert (svod.Tensor(given, device="CUDA").numpy() == given).all()
 there = svod.Tensor(a, device="CUDA").realize()
