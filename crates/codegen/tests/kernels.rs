@@ -303,3 +303,57 @@ phase
         }
     }
 }
+
+#[test]
+fn running_values_over_lanes() {
+    for (dtype, op, lanes) in
+        [("f32", "add", 8), ("f32", "max", 4), ("i64", "mul", 16), ("bf16", "max", 8), ("u8", "add", 64)]
+    {
+        let text = format!(
+            "lowered scan
+param p0: {dtype}[3, 128]
+param p1: {dtype}[3, 128]
+
+phase
+grid r < 3
+temp total: {dtype}[1] register
+temp run: {dtype}[{lanes}] register
+{{
+  total[0] = p0[r, 0]
+  serial k < {} {{
+    vector l < {lanes} {{
+      run[l] = {op}(total[0], running({op}, l, p0[r, k*{lanes} + l]))
+      p1[r, k*{lanes} + l] = run[l]
+    }}
+    total[0] = run[{}]
+  }}
+}}
+",
+            128 / lanes,
+            lanes - 1
+        );
+        let dtype = DType::ALL.iter().copied().find(|d| d.short() == dtype).unwrap();
+        check(&text, &[], vec![ramp(dtype, 3 * 128), HostBuffer::zeros(dtype, 3 * 128)], 1e-5);
+    }
+}
+
+#[test]
+fn lanes_that_are_alike() {
+    let text = "lowered alike
+param p0: u32[4, 32]
+param p1: u32[4, 32]
+param p2: u32[4, 32]
+
+phase
+grid r < 4
+{
+  vector l < 32 {
+    p1[r, l] = alike(l, p0[r, l])
+    p2[r, l] = alike_before(l, p0[r, l])
+  }
+}
+";
+    let numbers = HostBuffer::from_f64(DType::U32, (0..128).map(|i| f64::from(i * 7 % 11 / (1 + i / 40))));
+    let none = || HostBuffer::zeros(DType::U32, 128);
+    check(text, &[], vec![numbers, none(), none()], 0.0);
+}

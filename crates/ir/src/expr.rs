@@ -102,6 +102,26 @@ pub enum Expr {
         /// The value in each lane.
         value: ExprId,
     },
+    /// Only when lowered, inside the vector loop `over`: `value` in all lanes up to this one combined by `op`, in
+    /// order as far as the result can tell.
+    Running {
+        /// The combining operation.
+        op: Alu,
+        /// The counter of the vector loop.
+        over: Variable,
+        /// The value in each lane.
+        value: ExprId,
+    },
+    /// Only when lowered, inside the vector loop `over`, of at most 32 lanes: in how many lanes `value`, a `u32`, is what
+    /// it is in this one, as a `u32`.
+    Alike {
+        /// The counter of the vector loop.
+        over: Variable,
+        /// The value in each lane.
+        value: ExprId,
+        /// Whether only lanes before this one count.
+        before: bool,
+    },
 }
 
 /// A hash-consed arena of expressions.
@@ -221,7 +241,10 @@ impl Expr {
         match self {
             Expr::Const(_) | Expr::Index(_) | Expr::Carry(..) | Expr::Old(..) | Expr::New(..) => SmallVec::new(),
             Expr::Alu(_, args) => args.iter().copied().collect(),
-            Expr::Cast(_, v) | Expr::Bitcast(_, v) | Expr::Lanes { value: v, .. } => SmallVec::from_slice(&[*v]),
+            Expr::Cast(_, v) | Expr::Bitcast(_, v) => SmallVec::from_slice(&[*v]),
+            Expr::Lanes { value, .. } | Expr::Running { value, .. } | Expr::Alike { value, .. } => {
+                SmallVec::from_slice(&[*value])
+            }
             Expr::Load { index, valid, .. } => index.iter().copied().chain(*valid).collect(),
         }
     }
@@ -234,6 +257,8 @@ impl Expr {
             Expr::Cast(to, _) => Expr::Cast(*to, operands[0]),
             Expr::Bitcast(to, _) => Expr::Bitcast(*to, operands[0]),
             Expr::Lanes { op, lanes, .. } => Expr::Lanes { op: *op, lanes: lanes.clone(), value: operands[0] },
+            Expr::Running { op, over, .. } => Expr::Running { op: *op, over: over.clone(), value: operands[0] },
+            Expr::Alike { over, before, .. } => Expr::Alike { over: over.clone(), value: operands[0], before: *before },
             Expr::Load { from, index, valid, other } => Expr::Load {
                 from: *from,
                 index: operands[..index.len()].into(),

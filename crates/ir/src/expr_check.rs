@@ -91,7 +91,18 @@ pub enum ExprError {
         /// The loop.
         lanes: Variable,
     },
+    /// What compares or combines the lanes of a loop that is no vector, or has too many of them.
+    #[error("{id} is about the lanes of '{over}', which is no vector loop around it or has more of them than it takes")]
+    Vector {
+        /// The expression.
+        id: ExprId,
+        /// The loop.
+        over: Variable,
+    },
 }
+
+/// Lanes at most that are compared with one another.
+const MOST_ALIKE: i64 = 32;
 
 /// What the surroundings of an expression allow in it.
 pub(crate) trait Context {
@@ -103,6 +114,8 @@ pub(crate) trait Context {
     fn carry(&self, node: &Expr) -> Option<DType>;
     /// Whether there may be reductions over lanes.
     fn has_lanes(&self) -> bool;
+    /// Whether a variable counts the lanes of a vector loop that is open.
+    fn is_vector(&self, variable: &Variable) -> bool;
 }
 
 /// Checks all that is reachable from `roots`.
@@ -208,7 +221,15 @@ fn result(
             Some(carried) if carried == *dtype => Ok(carried),
             _ => Err(ExprError::Carry { id, node: node.clone() }),
         },
-        Expr::Lanes { op, value, .. } => {
+        Expr::Running { over, .. } | Expr::Alike { over, .. } if !context.is_vector(over) => {
+            Err(ExprError::Vector { id, over: over.clone() })
+        }
+        Expr::Alike { over, value, .. } => match Variable::max(over) {
+            ..MOST_ALIKE if pool.dtype(*value) == DType::U32 => Ok(DType::U32),
+            ..MOST_ALIKE => Err(mismatch("alike")),
+            _ => Err(ExprError::Vector { id, over: over.clone() }),
+        },
+        Expr::Lanes { op, value, .. } | Expr::Running { op, value, .. } => {
             let dtype = pool.dtype(*value);
             op.result(&[dtype, dtype]).filter(|r| *r == dtype).ok_or_else(|| mismatch(op.name()))
         }

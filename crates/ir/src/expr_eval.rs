@@ -274,6 +274,36 @@ impl<'a> Evaluator<'a> {
                 machine.load(*from, &at)
             }
             Expr::Carry(..) | Expr::Old(..) | Expr::New(..) => machine.carry(node).map(Some).ok_or(malformed),
+            Expr::Alike { over, value, before } => {
+                let at = vars.iter().rposition(|(v, _)| v == over).ok_or(malformed)?;
+                let (here, own) = (vars[at].1, args[0]);
+                let end = if *before { here } else { Variable::max(over) + 1 };
+                let mut count = 0;
+                for lane in 0..end {
+                    vars[at].1 = lane;
+                    let other = self.eval(*value, vars, machine);
+                    vars[at].1 = here;
+                    count += i64::from(other? == own);
+                }
+                Ok(own.map(|_| Const::i64(DType::U32, count)))
+            }
+            Expr::Running { op, over, value } => {
+                let at = vars.iter().rposition(|(v, _)| v == over).ok_or(malformed.clone())?;
+                let here = vars[at].1;
+                let mut total: Option<Value> = None;
+                for lane in 0..=here {
+                    vars[at].1 = lane;
+                    let value = self.eval(*value, vars, machine);
+                    vars[at].1 = here;
+                    let value = value?;
+                    total = Some(match (total, value) {
+                        (None, value) => value,
+                        (Some(Some(total)), Some(value)) => Some(op.eval(&[total, value]).ok_or(malformed.clone())?),
+                        _ => None,
+                    });
+                }
+                Ok(total.flatten())
+            }
             Expr::Lanes { op, lanes, value } => {
                 let count =
                     Variable::max(lanes).checked_add(1).filter(|n| n.count_ones() == 1).ok_or(malformed.clone())?;

@@ -54,8 +54,10 @@ impl ExprPool {
         for id in self.reachable(roots) {
             match self.get(id) {
                 Expr::Index(size) => used.extend(size.variables()),
-                Expr::Lanes { lanes, .. } => {
-                    used.insert(lanes.clone());
+                Expr::Lanes { lanes: counter, .. }
+                | Expr::Running { over: counter, .. }
+                | Expr::Alike { over: counter, .. } => {
+                    used.insert(counter.clone());
                 }
                 _ => {}
             }
@@ -65,7 +67,12 @@ impl ExprPool {
 
     /// The number of scalar operations and conversions at or below some roots, shared ones once.
     pub fn count_ops(&self, roots: &[ExprId]) -> usize {
-        let is_op = |id: &&ExprId| matches!(self.get(**id), Expr::Alu(..) | Expr::Cast(..) | Expr::Lanes { .. });
+        let is_op = |id: &&ExprId| {
+            matches!(
+                self.get(**id),
+                Expr::Alu(..) | Expr::Cast(..) | Expr::Lanes { .. } | Expr::Running { .. } | Expr::Alike { .. }
+            )
+        };
         self.reachable(roots).iter().filter(is_op).count()
     }
 
@@ -96,10 +103,9 @@ impl ExprPool {
             let operands: Vec<ExprId> = node.operands().iter().map(|o| copies[o]).collect();
             let node = match node.with_operands(&operands) {
                 Expr::Index(size) => Expr::Index(size.substitute(replace)),
-                Expr::Lanes { op, lanes, value } => {
-                    let lanes = replace(&lanes).and_then(|s| single_variable(&s)).unwrap_or(lanes);
-                    Expr::Lanes { op, lanes, value }
-                }
+                Expr::Lanes { op, lanes, value } => Expr::Lanes { op, lanes: renamed(lanes, replace), value },
+                Expr::Running { op, over, value } => Expr::Running { op, over: renamed(over, replace), value },
+                Expr::Alike { over, value, before } => Expr::Alike { over: renamed(over, replace), value, before },
                 node => node,
             };
             let copy = rewrite(self, node, from.dtype(id));
@@ -107,6 +113,11 @@ impl ExprPool {
         }
         roots.iter().map(|root| copies[root]).collect()
     }
+}
+
+/// What becomes of the counter of a loop.
+pub fn renamed(counter: Variable, replace: &dyn Fn(&Variable) -> Option<Size>) -> Variable {
+    replace(&counter).and_then(|size| single_variable(&size)).unwrap_or(counter)
 }
 
 /// The variable that a size is, if it is one.

@@ -29,5 +29,5 @@ pub mod waiting;
 
 pub use expr_check::ExprError;
 pub use expr_eval::InterpError;
-pub use expr_util::single_variable;
+pub use expr_util::{renamed, single_variable};
 pub use text::{Key, ParseError};

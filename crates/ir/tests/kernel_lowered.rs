@@ -202,6 +202,8 @@ fn the_verifier_names_what_is_wrong() {
     assert!(fault("temp t: f32[4] register\n{ serial k < 4 { t[k] = p0[k] } }").contains("is in registers"));
     assert!(fault("temp t: f32[4, 4] register\n{ vector l < 4 { t[l, 0] = p0[l] } }").contains("is in registers"));
     assert!(fault("{ serial i < 4 { p1[0] = lanes(add, i < 4, p0[i]) } }").contains("reduces over 'i'"));
+    assert!(fault("{ serial i < 4 { p1[i] = running(add, i, p0[i]) } }").contains("about the lanes of 'i'"));
+    assert!(fault("{ vector i < 64 { p1[0] = cast(f32, alike(i, u32(1))) } }").contains("about the lanes of 'i'"));
     assert!(fault("{ p1[0] = lanes(add, l < 3, p0[l]) }").contains("power of two"));
     assert!(fault("{ p1[0] = i64(1) }").contains("cannot write e1 to Param(p1)"));
     assert!(

@@ -109,6 +109,15 @@ fn groups_of_threads() {
     check("softmax", &samples::softmax(&n(8192), &n(4096)));
     check("add_transposed", &samples::add_transposed(&n(4096), &n(4096)));
     check("layernorm", &samples::layernorm(&n(16384), &n(1000)));
+    check("cumsum", &samples::cumsum(&n(512), &n(5000), false));
+    let columns = "kernel columns\nparam p0: f32[100, 5000]\nparam p1: f32[100, 5000]\naxis i < 100\naxis j < 5000\n\
+                   stage out[j] = scan i\n  carry.0: f32 = max(p0[i, j])\n  p1[i, j] = carry.0\n";
+    check("cummax_of_columns", &Kernel::parse(columns).unwrap());
+    let sort = "kernel sort\nparam p0: u16[N]\nparam p1: u16[N]\naxis j < N\naxis k < N\n\
+                stage out[k] = sort j to k\n  carry.0: u16 = key(p0[j])\n  p1[k] = carry.0\n";
+    for (name, n) in [("sort_of_a_warp", "1000"), ("sort_in_blocks", "100000")] {
+        check(name, &Kernel::parse(&sort.replace('N', n)).unwrap());
+    }
     check("matmul", &samples::matmul_bias(&n(1024), &n(1024), &n(1024), true));
     check("matmul_transposed", &products([512, 512, 512], "j, k"));
     check("matmul_few_rows_transposed", &products([1, 4096, 4096], "j, k"));

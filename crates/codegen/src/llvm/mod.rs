@@ -7,10 +7,12 @@
 //! kernel write over what it reads, and there each element is read once, to make the one that takes its
 //! place, so that no order of other accesses changes a result.
 
+mod alike;
 mod alu;
 mod entry;
 mod memory;
 mod operations;
+mod scan;
 mod spread;
 
 pub use entry::{Entry, Form, Share, WARP};
@@ -424,6 +426,8 @@ impl Function<'_> {
             Inst::Extract(vector, lane) => self.extract(*vector, *lane),
             Inst::Insert(vector, lane, value) => self.insert(*vector, *lane, *value),
             Inst::Reduce(op, vector) => self.reduce(*op, *vector),
+            Inst::Scan(op, vector) => self.scan(*op, *vector),
+            Inst::Alike(vector, before) => self.alike(*vector, *before),
             Inst::Read(slot) => self.temporary(format_args!("load {}, ptr %a{}", ty(of), slot.0)),
             Inst::Load { from, at, mask, other } => self.load(v, *from, *at, *mask, *other),
             // `instructions` takes care of all others.

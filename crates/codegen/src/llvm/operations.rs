@@ -20,13 +20,15 @@ pub(super) enum Operation {
     ShuffleXor,
     /// The value of the thread of this lane.
     Shuffle,
+    /// A bit for each thread of the warp that has the same value.
+    Match,
 }
 
 /// An operation, its result, its parameters, the intrinsic with constants around the operands, the simulator's function.
 type Row = (Operation, &'static str, usize, &'static str, &'static str, &'static str, &'static str);
 
 #[rustfmt::skip]
-const ROWS: [Row; 7] = [
+const ROWS: [Row; 8] = [
     (Operation::Thread, "i32", 0, "llvm.nvvm.read.ptx.sreg.tid.x", "", "", "svod_sim_tid"),
     (Operation::Block, "i32", 0, "llvm.nvvm.read.ptx.sreg.ctaid.x", "", "", "svod_sim_ctaid"),
     (Operation::Blocks, "i32", 0, "llvm.nvvm.read.ptx.sreg.nctaid.x", "", "", "svod_sim_nctaid"),
@@ -34,6 +36,7 @@ const ROWS: [Row; 7] = [
     (Operation::BlockSync, "void", 0, "llvm.nvvm.barrier0", "", "", "svod_sim_block_sync"),
     (Operation::ShuffleXor, "i32", 2, "llvm.nvvm.shfl.sync.bfly.i32", "i32 -1", "i32 31", "svod_sim_shfl_xor"),
     (Operation::Shuffle, "i32", 2, "llvm.nvvm.shfl.sync.idx.i32", "i32 -1", "i32 31", "svod_sim_shfl"),
+    (Operation::Match, "i32", 1, "llvm.nvvm.match.any.sync.i32", "i32 -1", "", "svod_sim_match"),
 ];
 
 impl Operation {

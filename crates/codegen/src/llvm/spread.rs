@@ -89,7 +89,7 @@ impl Function<'_> {
         };
         let owner = lane / part;
         if self.share.threads <= WARP {
-            return self.exchange(Operation::Shuffle, of.dtype, &own, owner);
+            return self.exchange(Operation::Shuffle, of.dtype, &own, &owner.to_string());
         }
         let place = self.shared_slot(of.dtype, "0");
         let own_lane = self.temporary(format_args!("icmp eq i32 %lane, {owner}"));
@@ -129,7 +129,7 @@ impl Function<'_> {
         let mut value = self.combine_lanes(op, of, own);
         let mut distance = whole.min(WARP) / 2;
         while distance > 0 {
-            let other = self.exchange(Operation::ShuffleXor, of.dtype, &value, distance);
+            let other = self.exchange(Operation::ShuffleXor, of.dtype, &value, &distance.to_string());
             value = self.operation(op, one, &[&value, &other], &[None, None]);
             distance /= 2;
         }
@@ -157,7 +157,7 @@ impl Function<'_> {
     }
 
     /// The pointer to a scalar of the memory that the block shares.
-    fn shared_slot(&mut self, dtype: DType, n: &str) -> String {
+    pub(super) fn shared_slot(&mut self, dtype: DType, n: &str) -> String {
         const SLOT: u32 = 8;
         self.shared = self.shared.max(SLOT * WARP);
         let element = if dtype == DType::Bool { "i8" } else { scalar(dtype) };
@@ -176,7 +176,7 @@ impl Function<'_> {
         if self.form == Form::Simulated { "ptr" } else { "ptr addrspace(3)" }
     }
 
-    fn store_shared(&mut self, dtype: DType, value: &str, place: &str) {
+    pub(super) fn store_shared(&mut self, dtype: DType, value: &str, place: &str) {
         let (pointer, align) = (self.shared_pointer(), dtype.bytes());
         if dtype == DType::Bool {
             let byte = self.temporary(format_args!("zext i1 {value} to i8"));
@@ -185,7 +185,7 @@ impl Function<'_> {
         self.line(format_args!("store {} {value}, {pointer} {place}, align {align}", scalar(dtype)));
     }
 
-    fn load_shared(&mut self, dtype: DType, place: &str) -> String {
+    pub(super) fn load_shared(&mut self, dtype: DType, place: &str) -> String {
         let (pointer, align) = (self.shared_pointer(), dtype.bytes());
         if dtype == DType::Bool {
             let byte = self.temporary(format_args!("load i8, {pointer} {place}, align 1"));
@@ -195,9 +195,8 @@ impl Function<'_> {
     }
 
     /// A scalar of another thread, in words of 32 bits.
-    fn exchange(&mut self, op: Operation, dtype: DType, value: &str, of: u32) -> String {
+    pub(super) fn exchange(&mut self, op: Operation, dtype: DType, value: &str, of: &str) -> String {
         let (element, bits) = (scalar(dtype), if dtype == DType::Bool { 1 } else { dtype.bits() });
-        let of = of.to_string();
         let float = matches!(dtype, DType::F32 | DType::F64);
         let integer = format!("i{bits}");
         let word = match float {
@@ -210,16 +209,16 @@ impl Function<'_> {
                 let high = self.temporary(format_args!("lshr i64 {word}, 32"));
                 let high = self.temporary(format_args!("trunc i64 {high} to i32"));
                 let [low, high] = [low, high].map(|half| {
-                    let got = self.operate(op, &[&half, &of]);
+                    let got = self.operate(op, &[&half, of]);
                     self.temporary(format_args!("zext i32 {got} to i64"))
                 });
                 let high = self.temporary(format_args!("shl i64 {high}, 32"));
                 self.temporary(format_args!("or i64 {high}, {low}"))
             }
-            32 => self.operate(op, &[&word, &of]),
+            32 => self.operate(op, &[&word, of]),
             _ => {
                 let wide = self.temporary(format_args!("zext {integer} {word} to i32"));
-                let got = self.operate(op, &[&wide, &of]);
+                let got = self.operate(op, &[&wide, of]);
                 self.temporary(format_args!("trunc i32 {got} to {integer}"))
             }
         };
@@ -332,7 +331,7 @@ impl Function<'_> {
     }
 
     /// A block that runs where a mask holds; gives the block after it.
-    fn guard(&mut self, mask: Option<&str>) -> Option<String> {
+    pub(super) fn guard(&mut self, mask: Option<&str>) -> Option<String> {
         let mask = mask?;
         let (then, end) = (self.label(), self.label());
         self.line(format_args!("br i1 {mask}, label %{then}, label %{end}"));

@@ -79,6 +79,20 @@ impl Lowering<'_> {
         self.b.reduce(op, v)
     }
 
+    /// Each lane combined with all before it. Narrow types are combined in binary32, and rounded at the end.
+    pub(super) fn scan(&mut self, op: Alu, v: Val) -> Val {
+        let ty = self.b.ty(v);
+        if ty.lanes == 1 {
+            return v;
+        }
+        if is_narrow(ty.dtype) {
+            let wide = self.convert(DType::F32, v);
+            let scanned = self.b.pure(ty.with(DType::F32), Inst::Scan(op, wide));
+            return self.convert(ty.dtype, scanned);
+        }
+        self.b.pure(ty, Inst::Scan(op, v))
+    }
+
     /// By squaring, one step per bit of the exponent. A negative exponent gives the reciprocal,
     /// rounded to zero.
     fn integer_power(&mut self, base: Val, exponent: Val) -> Val {

@@ -75,6 +75,18 @@ impl Lowering<'_> {
                 let value = self.b.widen(value?[0], count.max(1) as u32);
                 Ok(self.reduce(op, value))
             }
+            Expr::Alike { value, before, .. } => {
+                let (value, lanes) = (values[value], self.lanes());
+                if lanes == 1 {
+                    return Ok(self.b.constant(Const::i64(DType::U32, i64::from(!before))));
+                }
+                let value = self.b.widen(value, lanes);
+                Ok(self.b.pure(self.b.ty(value), Inst::Alike(value, *before)))
+            }
+            Expr::Running { op, value, .. } => {
+                let value = self.b.widen(values[value], self.lanes());
+                Ok(self.scan(*op, value))
+            }
             Expr::Carry(..) | Expr::Old(..) | Expr::New(..) => Err(LowerError::Expr(id)),
         }
     }

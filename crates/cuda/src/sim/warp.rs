@@ -32,6 +32,8 @@ enum Ask {
     Xor { value: u32, bits: u32 },
     /// The value of the thread of this number.
     From { value: u32, lane: u32 },
+    /// A bit for each thread that has the same value.
+    Match { value: u32 },
 }
 
 /// Where the code that runs is.
@@ -68,6 +70,7 @@ pub(super) fn symbol(name: &str) -> Option<Address> {
         "svod_sim_shfl_xor" => shuffle_xor as *const (),
         "svod_sim_shfl" => shuffle as *const (),
         "svod_sim_exp2" => exp2 as *const (),
+        "svod_sim_match" => alike as *const (),
         _ => return None,
     };
     Some(Address(address as usize))
@@ -114,6 +117,10 @@ extern "C" fn exp2(x: f32) -> f32 {
 
 extern "C" fn shuffle(value: u32, lane: u32) -> u32 {
     ask(Ask::From { value, lane }, value)
+}
+
+extern "C" fn alike(value: u32) -> u32 {
+    ask(Ask::Match { value }, 1)
 }
 
 fn ask(what: Ask, alone: u32) -> u32 {
@@ -270,6 +277,10 @@ impl Block {
                     Ask::Warp | Ask::Block => 0,
                     Ask::Xor { bits, .. } => value(lane as u32 ^ bits)?,
                     Ask::From { lane, .. } => value(*lane)?,
+                    Ask::Match { .. } => {
+                        let bits = asked.iter().enumerate().filter(|(_, other)| *other == ask).map(|(n, _)| 1 << n);
+                        bits.fold(0, |all: u32, bit: u32| all | bit)
+                    }
                 });
             }
         }

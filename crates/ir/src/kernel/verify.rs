@@ -305,6 +305,10 @@ impl Context for Scope<'_> {
     fn has_lanes(&self) -> bool {
         false
     }
+
+    fn is_vector(&self, _: &Variable) -> bool {
+        false
+    }
 }
 
 impl Body {

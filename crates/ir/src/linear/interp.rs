@@ -159,6 +159,19 @@ impl Machine<'_> {
                 lanes
             }
             Inst::Reduce(op, v) => vec![reduce(*op, self.values[v.index()].clone())],
+            Inst::Scan(op, v) => {
+                let mut lanes = self.values[v.index()].clone();
+                for lane in 1..lanes.len() {
+                    lanes[lane] = op.eval(&[lanes[lane - 1], lanes[lane]]).unwrap_or(lanes[lane]);
+                }
+                lanes
+            }
+            Inst::Alike(v, before) => {
+                let of = &self.values[v.index()];
+                let like = |lane: usize, end: usize| of[..end].iter().filter(|other| **other == of[lane]).count();
+                let count = |lane: usize| like(lane, if *before { lane } else { of.len() });
+                lanes.map(|lane| Const::i64(DType::U32, count(lane) as i64)).collect()
+            }
             Inst::Read(slot) => self.slots[slot.index()].clone(),
             Inst::Load { from, at, mask, other } => lanes
                 .map(|lane| match self.masked_in(*mask, lane) {

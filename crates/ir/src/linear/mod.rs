@@ -232,6 +232,12 @@ pub enum Inst {
     /// Value: all lanes combined as a tree of halves, lane i with lane i + n/2 first. The number of
     /// lanes is a power of two. Where threads share a vector, each combines its own lanes first.
     Reduce(Alu, Val),
+    /// Value: each lane combined with all before it, in order as far as the result can tell. The number of lanes is a
+    /// power of two. Where threads share a vector, each combines its own lanes, and then what precedes them comes to them.
+    Scan(Alu, Val),
+    /// Value: in how many lanes of a vector of `u32`, of at most 32 lanes, a power of two, is what is in this one, as a
+    /// `u32`; with `true`, only lanes before this one count.
+    Alike(Val, bool),
     /// Value: what an accumulator holds.
     Read(Slot),
     /// Value: the elements from position `at`, one per lane; where `at` is a vector, the elements
@@ -301,7 +307,8 @@ impl Inst {
             Inst::EndRange | Inst::EndIf | Inst::Barrier => {}
             Inst::Alu(_, args) => args.iter_mut().for_each(visit),
             Inst::Vector(args) => args.iter_mut().for_each(visit),
-            Inst::Cast(v) | Inst::Bitcast(v) | Inst::Splat(v) | Inst::Extract(v, _) | Inst::Reduce(_, v) => visit(v),
+            Inst::Cast(v) | Inst::Bitcast(v) | Inst::Splat(v) | Inst::Extract(v, _) => visit(v),
+            Inst::Reduce(_, v) | Inst::Scan(_, v) | Inst::Alike(v, _) => visit(v),
             Inst::Write(_, v) | Inst::Range(v) | Inst::If(v) | Inst::Prefetch(_, v) => visit(v),
             Inst::Insert(a, _, b) | Inst::Shuffle(a, b, _) => [a, b].into_iter().for_each(visit),
             Inst::Load { at, mask, .. } => std::iter::once(at).chain(mask).for_each(visit),

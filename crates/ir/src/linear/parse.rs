@@ -157,6 +157,12 @@ impl Parser<'_> {
                 let op = self.lexer.word()?;
                 Inst::Reduce(self.alu(op)?, self.val()?)
             }
+            "scan" => {
+                let op = self.lexer.word()?;
+                Inst::Scan(self.alu(op)?, self.val()?)
+            }
+            "alike" => Inst::Alike(self.val()?, false),
+            "alike_before" => Inst::Alike(self.val()?, true),
             "read" => Inst::Read(self.slot()?),
             "load" => {
                 let (from, at) = self.element()?;

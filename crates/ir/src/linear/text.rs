@@ -92,6 +92,8 @@ impl Linear {
             Inst::Extract(v, lane) => write!(f, "extract {v}, {lane}"),
             Inst::Insert(vector, lane, v) => write!(f, "insert {vector}, {lane}, {v}"),
             Inst::Reduce(op, v) => write!(f, "reduce {} {v}", op.name()),
+            Inst::Scan(op, v) => write!(f, "scan {} {v}", op.name()),
+            Inst::Alike(v, before) => write!(f, "{} {v}", if *before { "alike_before" } else { "alike" }),
             Inst::Read(slot) => write!(f, "read {slot}"),
             Inst::Load { from, at, mask: None, .. } => write!(f, "load {from}[{at}]"),
             Inst::Load { from, at, mask: Some(mask), other } => write!(f, "load {from}[{at}] if {mask} else {other}"),

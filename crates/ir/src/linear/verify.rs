@@ -124,6 +124,14 @@ impl Linear {
                 self.check_types(*op, &[scalar, scalar], ty)?;
                 lanes > 1 && lanes.is_power_of_two()
             }
+            Inst::Scan(op, v) => {
+                self.check_types(*op, &[ty, ty], ty)?;
+                self.ty(*v) == ty && ty.lanes > 1 && ty.lanes.is_power_of_two()
+            }
+            Inst::Alike(v, _) => {
+                let lanes = (2..=32).contains(&ty.lanes) && ty.lanes.is_power_of_two();
+                self.ty(*v) == ty && ty.dtype == DType::U32 && lanes
+            }
             Inst::Read(slot) => self.slot(*slot)? == ty,
             Inst::Write(slot, v) => self.slot(*slot)? == self.ty(*v),
             Inst::Load { from, at, mask, other } => {

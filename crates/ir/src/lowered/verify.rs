@@ -346,4 +346,8 @@ impl Context for Scope<'_> {
     fn has_lanes(&self) -> bool {
         true
     }
+
+    fn is_vector(&self, variable: &Variable) -> bool {
+        self.kind(variable) == Some(LoopKind::Vector)
+    }
 }

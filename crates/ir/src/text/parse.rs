@@ -357,6 +357,29 @@ impl<'a> Parser<'a> {
             let dtype = pool.dtype(value);
             return Ok(pool.add(Expr::Lanes { op, lanes, value }, dtype));
         }
+        if matches!(word, "running" | "alike" | "alike_before") {
+            let mut op = Alu::Add;
+            if word == "running" {
+                let name = self.lex.word()?;
+                let Some(known) = Alu::parse(name) else {
+                    return self.lex.error(format!("no operation is named '{name}'"));
+                };
+                op = known;
+                self.lex.expect(",")?;
+            }
+            let name = self.lex.word()?;
+            let Some(over) = self.vars.get(name).cloned() else {
+                return self.lex.error(format!("no loop is named '{name}'"));
+            };
+            self.lex.expect(",")?;
+            let value = self.expr(pool)?;
+            self.lex.expect(")")?;
+            let dtype = pool.dtype(value);
+            return Ok(match word {
+                "running" => pool.add(Expr::Running { op, over, value }, dtype),
+                _ => pool.add(Expr::Alike { over, value, before: word == "alike_before" }, DType::U32),
+            });
+        }
         let Some(op) = Alu::parse(word) else { return self.lex.error(format!("no operation is named '{word}'")) };
         let args = self.list(")", |p| p.expr(pool))?;
         self.alu(pool, op, &args)

@@ -201,6 +201,13 @@ impl<'a> Printer<'a> {
                     &[*value],
                 );
             }
+            Expr::Alike { over, value, before } => {
+                let name = if *before { "alike_before" } else { "alike" };
+                return self.call(out, &format!("{name}({over}, "), &[*value]);
+            }
+            Expr::Running { op, over, value } => {
+                return self.call(out, &format!("running({}, {over}, ", op.name()), &[*value]);
+            }
             Expr::Load { from, index, valid, other } => {
                 out.push_str(&self.mem(*from));
                 self.brackets(out, index);

@@ -23,7 +23,7 @@ use crate::kernel::contraction::{self, Contraction};
 use crate::language::{Layout, LoopRef, Opt, Schedule, Tail, To, Written};
 use crate::reduction::corrected_variance::correct_variances_of_parts;
 use svod_ir::expr::{ExprId, Mem, ParamId};
-use svod_ir::kernel::{AxisId, Body, Kernel, Monoid, Out, Stage};
+use svod_ir::kernel::{AxisId, Body, Emit, Kernel, Monoid, Out, Stage};
 use svod_ir::size::Size;
 
 /// How a loop runs, as far as the schedule says.
@@ -199,6 +199,8 @@ pub(crate) const MAX_LANES: u64 = 4096;
 pub(crate) const LONGEST_VECTOR: u64 = 64;
 /// Lanes of a group at most, of all loops of a stage.
 const MAX_GROUP: u64 = 1024;
+/// Lanes in which points of a sort go at most.
+const MAX_WARP: u64 = 32;
 /// Rows or columns of a tile at most.
 const MAX_TILE: u32 = 256;
 /// Accumulators of a carry at most.
@@ -302,9 +304,6 @@ impl Scheduled {
     fn split(&mut self, at: &LoopRef, by: u64, tail: Tail) -> Applied {
         let (stage, at) = self.find(at)?;
         let by = factor(by)?;
-        if contraction::scans(&self.kernel, stage, self.stages[stage].loops[at].axis) {
-            return Err("a scan visits its axis in order; it cannot be split".into());
-        }
         let loops = &mut self.stages[stage].loops;
         let old = loops[at].clone();
         if old.runs != Runs::Serial {
@@ -447,8 +446,10 @@ impl Scheduled {
                 Runs::Lane if all() > MAX_GROUP => {
                     return Err(format!("a group of {} lanes; at most {MAX_GROUP} are possible", all()));
                 }
-                Runs::Lane if matches!(self.kernel.stages[stage].body, Body::Sort { .. }) => {
-                    return Err("a sort brings its own loops".into());
+                Runs::Vector | Runs::Lane if !self.sorts_in(stage, old.axis, runs, rounds) => {
+                    return Err(format!(
+                        "a sort brings its own loops, but for vectors of its points, of 2 to {MAX_WARP} lanes, a power of two"
+                    ));
                 }
                 Runs::Vector | Runs::Lane if self.may_meet(stage, old.axis) => {
                     return Err("lanes of a scatter may meet in one element".into());
@@ -488,12 +489,20 @@ impl Scheduled {
 
     fn rfactor(&mut self, at: &LoopRef) -> Applied {
         let (stage, l) = self.find(at)?;
-        let Body::Reduce { axes, carries, .. } = &self.kernel.stages[stage].body else {
+        let Body::Reduce { axes, carries, emit, .. } = &self.kernel.stages[stage].body else {
             return Err("the stage is not a reduction".into());
         };
         let target = &self.stages[stage].loops[l];
-        if !axes.contains(&target.axis) || contraction::scans(&self.kernel, stage, target.axis) {
+        if !axes.contains(&target.axis) {
             return Err("the stage does not reduce the axis".into());
+        }
+        if *emit != Emit::Last {
+            if target.runs != Runs::Vector {
+                return Err("a scan visits its axis in order, but for the lanes of a vector".into());
+            }
+            if *emit == Emit::Exclusive || !self.kernel.is_plain_reduction(stage) {
+                return Err("only inclusive scans whose running values are apart go in lanes of a vector".into());
+            }
         }
         if carries.iter().any(|c| c.op.alu().is_none() || c.fix.is_some()) {
             return Err("only sum, prod, max, min, any and all can be split over accumulators".into());
@@ -523,6 +532,12 @@ impl Scheduled {
             None => self.kernel.axes[loops[l].axis.index()].extent.clone(),
         };
         points.ceil_div(loops[l].step as i64)
+    }
+
+    /// Whether the points of an axis may be lanes, as far as sorts are concerned.
+    fn sorts_in(&self, stage: usize, axis: AxisId, runs: Runs, rounds: u64) -> bool {
+        let Body::Sort { along, .. } = self.kernel.stages[stage].body else { return true };
+        runs == Runs::Vector && axis == along && rounds.is_power_of_two() && (2..=MAX_WARP).contains(&rounds)
     }
 
     /// Whether points along an axis of a scatter may go to one element.

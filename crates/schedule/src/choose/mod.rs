@@ -132,8 +132,14 @@ impl Choice<'_> {
                 (0..out).filter(|s| is_output(self.kernel, *s)).for_each(|s| self.rows(s));
                 self.scatter(out);
             }
-            Body::Reduce { axes, emit: Emit::Inclusive | Emit::Exclusive, .. } => self.scan(out, axes[0]),
-            Body::Sort { along, to, .. } => self.sort(out, *along, *to),
+            Body::Reduce { axes, emit: Emit::Inclusive | Emit::Exclusive, .. } => match self.target.groups {
+                Some(_) => self.scan_of_groups(out, axes[0]),
+                None => self.scan(out, axes[0]),
+            },
+            Body::Sort { along, to, .. } => match self.target.groups {
+                Some(_) => self.sort_of_groups(out, *along, *to),
+                None => self.sort(out, *along, *to),
+            },
             _ => self.rows(out),
         }
     }

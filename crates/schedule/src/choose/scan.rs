@@ -4,13 +4,16 @@
 //! contiguous in memory, its points are lanes, and the running values a line of scratch that is
 //! swept once a step. Where the scanned axis itself is, some rows run interleaved: their chains of
 //! dependent operations overlap, and each is a stream of its own.
+//!
+//! Where groups of threads do tasks, a row is scanned by threads that share its vectors, as many as keep the machine
+//! busy; of columns, a task has a vector, and steps are laid out so that several loads are under way.
 
 use super::Choice;
 use super::rows::stage_vector;
 use super::tasks::{Tasks, worth};
 use crate::kernel::access::{cost, extent, round_up};
 use crate::language::{LoopRef, Opt, Tail, To};
-use svod_ir::kernel::AxisId;
+use svod_ir::kernel::{AxisId, Body, Emit};
 
 /// Rows that run interleaved: as many chains as hide the latency of an addition, and no more. Rows are often a
 /// power of two apart, so that their streams share a set of the first-level cache.
@@ -21,6 +24,17 @@ const ROWS: i64 = 4;
 const LINE: (i64, i64) = (256, 2048);
 /// The least where they come from memory and go there: longer runs are read in fewer pages.
 const STREAMED_LINE: i64 = 512;
+
+/// Warps that keep a multiprocessor busy.
+const WARPS: i64 = 32;
+/// Warps of a row at most.
+const MOST_WARPS: i64 = 32;
+/// Points of a row at least that threads share: a shorter one is a thread's.
+const SHARED_ROW: i64 = 16;
+/// Lanes of a vector of columns at least: an element for each thread.
+const FEWEST_COLUMNS: i64 = 32;
+/// Steps that are laid out where threads do not share what is scanned: their loads are under way at one time.
+const STEPS: i64 = 8;
 
 impl Choice<'_> {
     /// The loops of a scan along `axis`.
@@ -81,4 +95,58 @@ impl Choice<'_> {
             self.stage_of_row(row, &k.stages[row].over, None);
         }
     }
+    /// The loops of a scan along `axis` where groups of threads do tasks.
+    pub(super) fn scan_of_groups(&mut self, stage: usize, axis: AxisId) {
+        let k = self.kernel;
+        let over = &k.stages[stage].over;
+        let (n, widest, along) = (extent(k, axis), self.lanes(stage), stage_vector(k, stage));
+        let rows = over.iter().map(|a| extent(k, *a)).fold(1, i64::saturating_mul);
+        let busy = WARPS * self.target.cores as i64;
+        let plain = matches!(&k.stages[stage].body, Body::Reduce { emit: Emit::Inclusive, .. })
+            && k.is_plain_reduction(stage)
+            && !self.strict;
+        let name = k.stages[stage].name.clone();
+        let scanned = self.at(stage, axis, 0);
+        let mut tasks: Vec<LoopRef> = over.iter().map(|a| self.at(stage, *a, 0)).collect();
+        let mut inner = vec![scanned.clone()];
+        let mut binds = Vec::new();
+        if plain && along == Some(axis) && n >= SHARED_ROW {
+            let warps = power(busy / rows.max(1)).clamp(1, MOST_WARPS);
+            self.split(scanned.clone(), (widest * warps).min(power(n)), Tail::Mask);
+            let vector = scanned.inner();
+            inner.push(vector.clone());
+            binds.extend([Opt::Bind { at: vector.clone(), to: To::Vector }, Opt::Rfactor { at: vector }]);
+        } else {
+            self.split(scanned.clone(), STEPS, Tail::Rest);
+            inner.push(scanned.inner());
+            binds.push(Opt::Bind { at: scanned.inner(), to: To::Unroll });
+            if let Some(column) = along.filter(|a| *a != axis && extent(k, *a) >= FEWEST_COLUMNS) {
+                let columns = extent(k, column);
+                let tasks_of = |lanes: i64| (rows / columns).saturating_mul((columns + lanes - 1) / lanes);
+                let mut lanes = widest.min(power(columns)).max(FEWEST_COLUMNS);
+                while lanes > FEWEST_COLUMNS && tasks_of(lanes) < busy {
+                    lanes /= 2;
+                }
+                let at = self.at(stage, column, 0);
+                self.split(at.clone(), lanes, Tail::Mask);
+                inner.push(at.inner());
+                binds.push(Opt::Bind { at: at.inner(), to: To::Vector });
+                // Columns side by side are tasks side by side.
+                tasks.retain(|task| *task != at);
+                tasks.push(at);
+            }
+        }
+        let order = tasks.iter().cloned().chain(inner).collect();
+        self.opts.push(Opt::Reorder { stage: name, order });
+        tasks.into_iter().for_each(|at| self.bind(at, To::Task));
+        self.opts.extend(binds);
+        for row in 0..stage {
+            self.stage_of_row(row, &k.stages[row].over, None);
+        }
+    }
+}
+
+/// The least power of two that is not less.
+fn power(n: i64) -> i64 {
+    n.max(1).unsigned_abs().next_power_of_two() as i64
 }

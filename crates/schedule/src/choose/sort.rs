@@ -1,4 +1,7 @@
 //! Sorts: rows side by side, and the points of few, long rows in blocks.
+//!
+//! Where groups of threads do tasks, a warp has a row, or a block of a long one, and takes as many points at a time as it
+//! has threads; a row of a few points is a thread's.
 
 use super::Choice;
 use super::tasks::{Tasks, worth};
@@ -18,7 +21,41 @@ const BLOCK: i64 = 1 << 15;
 /// Blocks of a row at most: each reads the histograms of all.
 const BLOCKS: i64 = 16;
 
+/// Points of a row at most that is a thread's, where each point is compared with all others.
+const FEW: i64 = 32;
+
+/// Points of a block of a warp: its histogram costs as much as some hundred points.
+const BLOCK_OF_WARP: i64 = 1 << 12;
+
+/// Threads of a warp, and points that they take at a time.
+const WARP: i64 = 32;
+
 impl Choice<'_> {
+    /// As [`Choice::sort`], where groups of threads do tasks.
+    pub(super) fn sort_of_groups(&mut self, stage: usize, along: AxisId, to: AxisId) {
+        let k = self.kernel;
+        let rows = k.stages[stage].over.iter().copied().filter(|a| *a != to);
+        let mut tasks: Vec<LoopRef> = rows.map(|a| self.at(stage, a, 0)).collect();
+        let (n, mut points) = (extent(k, along), self.at(stage, along, 0));
+        if n > BLOCK_OF_WARP {
+            self.split(points.clone(), BLOCK_OF_WARP, Tail::Rest);
+            tasks.push(points.clone());
+            points = points.inner();
+        }
+        let mut inner = vec![self.at(stage, to, 0), points.clone()];
+        if n > FEW {
+            self.split(points.clone(), WARP, Tail::Rest);
+            points = points.with_part(points.part + 1);
+            inner.push(points.clone());
+        }
+        let order = tasks.iter().cloned().chain(inner).collect();
+        self.opts.push(Opt::Reorder { stage: k.stages[stage].name.clone(), order });
+        tasks.into_iter().for_each(|at| self.bind(at, To::Task));
+        if n > FEW {
+            self.bind(points, To::Vector);
+        }
+    }
+
     /// The loops of a sort of axis `along` into the places of `to`.
     pub(super) fn sort(&mut self, stage: usize, along: AxisId, to: AxisId) {
         let k = self.kernel;

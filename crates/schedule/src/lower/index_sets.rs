@@ -15,6 +15,7 @@ use svod_dtype::{Const, DType};
 use svod_ir::alu::Alu;
 use svod_ir::expr::{Expr, ExprId, ExprPool};
 use svod_ir::lowered::{Loop, LoopKind, Phase, Stmt};
+use svod_ir::renamed;
 use svod_ir::size::{Size, Variable};
 
 /// Operations that a phase may grow by: bounds the time that its compilation takes.
@@ -295,6 +296,12 @@ impl Cutter<'_> {
                     let operands: Vec<ExprId> = node.operands().iter().map(|o| copies[o]).collect();
                     let node = match node.with_operands(&operands) {
                         Expr::Index(size) => Expr::Index(size.substitute(&part.place())),
+                        Expr::Running { op, over, value } => {
+                            Expr::Running { op, over: renamed(over, &part.place()), value }
+                        }
+                        Expr::Alike { over, value, before } => {
+                            Expr::Alike { over: renamed(over, &part.place()), value, before }
+                        }
                         node => node,
                     };
                     simplified(self.exprs, node, dtype)

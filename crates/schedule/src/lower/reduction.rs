@@ -5,6 +5,9 @@
 //! an accumulator per lane (rfactor). Where the innermost of those runs short, in a tail, a second,
 //! scalar accumulator takes over. All dimensions are unrolled or vector loops in a good schedule,
 //! and the accumulators registers; otherwise they are scratch.
+//!
+//! A scan has its running values in them. Where its axis is a vector, the accumulator is what precedes the vector's first
+//! lane, and the running values of the lanes are a register beside it.
 
 use super::cascade::Cascade;
 use super::convert::Bound;
@@ -15,6 +18,7 @@ use svod_ir::alu::Alu;
 use svod_ir::expr::{Expr, ExprId, Mem, TempId};
 use svod_ir::kernel::{AxisId, Body, Carry, Emit, Monoid};
 use svod_ir::lowered::{Home, Loop, LoopKind, Stmt};
+use svod_ir::single_variable;
 use svod_ir::size::{Size, Variable};
 
 /// The accumulators of one reduction.
@@ -29,6 +33,8 @@ pub(super) struct Accumulators {
     pub(super) tails: Vec<TempId>,
     /// The new values of one step, where carries depend on one another.
     news: Vec<TempId>,
+    /// Of a scan whose axis is a vector: the running values of the lanes, one temporary a carry.
+    running: Vec<TempId>,
     /// Of a line of running values, which serial loops walk: the axes that index it, and where each
     /// starts. `loops` is then empty.
     line: Vec<(AxisId, Size)>,
@@ -68,11 +74,25 @@ impl Lowerer<'_> {
     /// Accumulators over `loops`, or over the line that a scan walks.
     fn accumulators(&mut self, nest: &Nest, carries: &[Carry], loops: Vec<(LoopState, u64)>) -> Made<Accumulators> {
         let linked = !self.s.kernel.is_plain_reduction(nest.stage);
+        let vector = nest.loops.last().filter(|l| self.is_scan(nest.stage) && self.reduces(nest.stage, l.axis));
+        let vector = vector.filter(|l| l.runs == Runs::Vector);
         if self.walks_a_line(nest) {
-            return self.line(nest, carries, linked);
+            return match vector {
+                Some(_) => Err("inside of a scan whose axis is a vector, all loops are unrolled".into()),
+                None => self.line(nest, carries, linked),
+            };
         }
         let dtypes = carries.iter().map(|c| c.dtype).collect();
-        Ok(self.allocate(nest, dtypes, loops, linked, ["_acc", "_tail", "_new"]))
+        let mut accumulators = self.allocate(nest, dtypes, loops, linked, ["_acc", "_tail", "_new"]);
+        if vector.is_some() {
+            let lanes = points(nest, nest.loops.len() - 1).upper_bound().ok_or("a vector without a number of lanes")?;
+            let kept = accumulators.loops.iter().map(|(_, n)| Size::from(*n as i64));
+            let shape: Vec<Size> = kept.chain([Size::from(lanes.max(1))]).collect();
+            let name = format!("{}_running", self.s.kernel.stages[nest.stage].name);
+            let new = |c: &Carry| self.temp(name.clone(), c.dtype, shape.clone(), Home::Register);
+            accumulators.running = carries.iter().map(new).collect();
+        }
+        Ok(accumulators)
     }
 
     /// Whether a reduction is a scan with kept loops inside it.
@@ -89,7 +109,7 @@ impl Lowerer<'_> {
         let mut loops = Vec::new();
         for (i, l) in nest.loops.iter().enumerate() {
             let kept = !self.reduces(nest.stage, l.axis);
-            if !kept && !l.rfactor {
+            if !kept && (!l.rfactor || self.is_scan(nest.stage)) {
                 continue;
             }
             let points = points(nest, i);
@@ -132,7 +152,8 @@ impl Lowerer<'_> {
         let (temps, news) = (temps("_acc"), if linked { temps("_new") } else { Vec::new() });
         let line = axes.into_iter().map(|a| (a, nest.env[&a].base.clone())).collect();
         let dtypes = carries.iter().map(|c| c.dtype).collect();
-        Ok(Accumulators { loops: Vec::new(), dtypes, temps, tails: Vec::new(), news, line })
+        let (loops, tails, running) = (Vec::new(), Vec::new(), Vec::new());
+        Ok(Accumulators { loops, dtypes, temps, tails, news, running, line })
     }
 
     /// Accumulators of some types over `loops`; `suffixes` end the names of the three kinds.
@@ -164,6 +185,7 @@ impl Lowerer<'_> {
             news: if linked { temps(suffixes[2], &whole) } else { Vec::new() },
             loops,
             dtypes,
+            running: Vec::new(),
             line: Vec::new(),
         }
     }
@@ -256,6 +278,9 @@ impl Lowerer<'_> {
         if nest.loops.is_empty() {
             return self.step(&nest, carries, emit, results, acc);
         }
+        if nest.loops.len() == 1 && nest.loops[0].runs == Runs::Vector && !acc.running.is_empty() {
+            return self.step_of_lanes(nest, carries, results, acc);
+        }
         // A tail may have the loop of blocks as its own rounds.
         let outside = |nest: &Nest, c: &Cascade| nest.loops.iter().any(|l| (l.axis, l.part) == c.at);
         let around = cascade.filter(|c| outside(&nest, c));
@@ -301,6 +326,40 @@ impl Lowerer<'_> {
         }
         if emit == Emit::Inclusive {
             body.extend(self.emit(nest, carries, results, temps, &index)?);
+        }
+        Ok(body)
+    }
+
+    /// A step of an inclusive scan for all lanes of a vector, and what precedes the next one.
+    fn step_of_lanes(&mut self, nest: Nest, carries: &[Carry], results: &[ExprId], acc: &Accumulators) -> Made {
+        let head = nest.loops[0].clone();
+        let (temps, at) = current(&nest, acc);
+        let kept = if acc.loops.is_empty() { Vec::new() } else { at.clone() };
+        let total = self.indices(&at);
+        let mut body = self.each(nest, &mut |this, inner| {
+            let lane = entered(&inner, &head);
+            let index = this.indices(&[&kept[..], std::slice::from_ref(&lane)].concat());
+            let mut body = Vec::new();
+            for (i, carry) in carries.iter().enumerate() {
+                let op = carry.op.alu().ok_or("a monoid that is no scalar operation")?;
+                let value = this.element(&inner, carry, &[])?;
+                let pool = &mut this.phase.exprs;
+                let value = match single_variable(&lane) {
+                    Some(over) => pool.add(Expr::Running { op, over, value }, carry.dtype),
+                    None => value,
+                };
+                let before = pool.load(carry.dtype, Mem::Temp(temps[i], 0), &total);
+                let value = pool.alu(op, &[before, value]);
+                body.push(Stmt::Store { to: Mem::Temp(acc.running[i], 0), index: index.clone(), value, valid: None });
+            }
+            body.extend(this.emit(&inner, carries, results, &acc.running, &index)?);
+            Ok(body)
+        })?;
+        for (i, carry) in carries.iter().enumerate() {
+            let lanes = self.phase.temps[acc.running[i].index()].shape.last().cloned().unwrap_or(Size::ONE);
+            let last = self.indices(&[&kept[..], &[lanes - 1]].concat());
+            let value = self.phase.exprs.load(carry.dtype, Mem::Temp(acc.running[i], 0), &last);
+            body.push(Stmt::Store { to: Mem::Temp(temps[i], 0), index: total.clone(), value, valid: None });
         }
         Ok(body)
     }

@@ -31,6 +31,18 @@ const ROWS: i64 = 16;
 /// Elements of a block of a scan: its second reading finds them in a cache.
 const SCANNED: i64 = 1 << 14;
 
+/// Elements of a block of a scan at least where groups of threads do tasks: of a row, which a block of threads scans, and
+/// of columns, each of which a thread scans.
+const SCANNED_ROW: i64 = 1 << 12;
+const SCANNED_COLUMN: i64 = 1 << 6;
+/// Rows, and warps or single threads that scan columns, with which there need be no blocks.
+const ROWS_OF_GROUPS: i64 = 1 << 12;
+const WARPS_OF_COLUMNS: i64 = 1 << 10;
+const THREADS_OF_COLUMNS: i64 = 1 << 15;
+/// Columns that a warp scans, and so many that its threads do not lie idle.
+const COLUMNS: i64 = 128;
+const FEWEST_COLUMNS: i64 = 32;
+
 /// Points of a block of a scatter at least.
 const SCATTERED: i64 = 1 << 16;
 
@@ -56,9 +68,49 @@ pub(crate) fn is_chain(op: &Op) -> bool {
     matches!(op, Op::Scan(..) | Op::Scatter(..) | Op::Reduce(Monoid::Sum, _))
 }
 
+/// A scan where groups of threads do tasks.
+fn scan_of_groups(node: &UOp, by: Monoid, axis: usize, inclusive: bool) -> Result<Option<UOp>, GraphError> {
+    let Some(extents) = constant(node.shape()) else { return Ok(None) };
+    if !inclusive && extents[axis] > 1 {
+        // Lanes of a vector, which threads share, are scanned inclusively.
+        let Some(source) = node.source() else { return Ok(None) };
+        let moved = moved_on(&source, axis, by.identity(node.dtype()))?;
+        return Ok(Some(moved.scan(by, axis, true)?));
+    }
+    let n = extents[axis];
+    let outer: i64 = extents[..axis].iter().product();
+    let columns: i64 = extents[axis + 1..].iter().product();
+    let most = match columns {
+        1 => (n / SCANNED_ROW).min(ROWS_OF_GROUPS / outer.max(1)),
+        ..FEWEST_COLUMNS => (n / SCANNED_COLUMN).min(THREADS_OF_COLUMNS / (outer * columns).max(1)),
+        _ => (n / SCANNED_COLUMN).min(WARPS_OF_COLUMNS / (outer * ((columns + COLUMNS - 1) / COLUMNS)).max(1)),
+    };
+    // Blocks are at most twice as long, or half as many, as they could be: none of them is cut again.
+    if most <= 2 {
+        return Ok(None);
+    }
+    scan(node, by, axis, inclusive, blocks(n, most))
+}
+
+/// All elements one further along an axis, the last one left out; the first is `identity`.
+fn moved_on(source: &UOp, axis: usize, identity: Const) -> Result<UOp, GraphError> {
+    let mut but_last: Vec<(Size, Size)> = source.shape().iter().map(|n| (Size::ZERO, n.clone())).collect();
+    but_last[axis].1 = &source.shape()[axis] - 1;
+    let mut pad: Vec<(Size, Size)> = vec![(Size::ZERO, Size::ZERO); source.rank()];
+    pad[axis].0 = Size::ONE;
+    source.shrink(but_last)?.pad(pad, identity)
+}
+
 fn block(node: &UOp) -> Result<Option<(&'static str, UOp)>, GraphError> {
     let found = match node.op() {
-        Op::Scan(by, axis, inclusive) => scan(node, *by, *axis, *inclusive)?.map(|n| ("scan in blocks", n)),
+        Op::Scan(by, axis, inclusive) => {
+            let made = match (node.device(), blocks_of_scan(node, *axis)) {
+                (Some(device), _) if !device.is_host() => scan_of_groups(node, *by, *axis, *inclusive)?,
+                (_, Some(count)) => scan(node, *by, *axis, *inclusive, count)?,
+                (_, None) => None,
+            };
+            made.map(|n| ("scan in blocks", n))
+        }
         Op::Scatter(axis, Some(by)) => scatter(node, *axis, *by)?.map(|n| ("scatter in blocks", n)),
         Op::Reduce(Monoid::Sum, axes) => contraction(node, axes)?.map(|n| ("contraction in blocks", n)),
         _ => None,
@@ -80,16 +132,19 @@ fn blocks(n: i64, most: i64) -> i64 {
     (most / 2..=most).rev().find(|b| *b > 0 && n % b == 0).unwrap_or(most)
 }
 
-fn scan(node: &UOp, by: Monoid, axis: usize, inclusive: bool) -> Result<Option<UOp>, GraphError> {
+/// Blocks of a scan, if it has any.
+fn blocks_of_scan(node: &UOp, axis: usize) -> Option<i64> {
+    let extents = constant(node.shape())?;
+    let n = extents[axis];
+    let rows = extents.iter().product::<i64>() / n.max(1);
+    (rows < ROWS && n >= 4 * SCANNED).then(|| blocks(n, n / SCANNED))
+}
+
+fn scan(node: &UOp, by: Monoid, axis: usize, inclusive: bool, count: i64) -> Result<Option<UOp>, GraphError> {
     let (Some(source), Some(extents), Some(op)) = (node.source(), constant(node.shape()), by.alu()) else {
         return Ok(None);
     };
     let (n, dtype) = (extents[axis], node.dtype());
-    let rows = extents.iter().product::<i64>() / n.max(1);
-    if rows >= ROWS || n < 4 * SCANNED {
-        return Ok(None);
-    }
-    let count = blocks(n, n / SCANNED);
     let length = (n + count - 1) / count;
     let identity = by.identity(dtype);
     let mut by_end: Vec<(Size, Size)> = vec![(Size::ZERO, Size::ZERO); extents.len()];
@@ -112,11 +167,7 @@ fn scan(node: &UOp, by: Monoid, axis: usize, inclusive: bool) -> Result<Option<U
         UOp::alu(op, &[carried, x])?.scan(by, axis + 1, true)?
     } else {
         // An exclusive scan of a block never reads its last element: all move on by one.
-        let mut moved: Vec<(Size, Size)> = cut.iter().map(|n| (Size::ZERO, Size::from(*n))).collect();
-        moved[axis + 1].1 = Size::from(length - 1);
-        let mut pad: Vec<(Size, Size)> = vec![(Size::ZERO, Size::ZERO); cut.len()];
-        pad[axis + 1].0 = Size::ONE;
-        let moved = x.shrink(moved)?.pad(pad, identity)?;
+        let moved = moved_on(&x, axis + 1, identity)?;
         UOp::alu(Alu::Where, &[starts, before, moved])?.scan(by, axis + 1, true)?
     };
     let whole = [&extents[..axis], &[count * length], &extents[axis + 1..]].concat();

@@ -324,6 +324,8 @@ impl<'a> Counter<'a> {
                 }
                 Expr::Cast(_, from) if pool.dtype(*from) != DType::Index => slots = 1.5 * vectors,
                 Expr::Cast(..) => slots = vectors,
+                Expr::Alike { .. } => slots = lanes * vectors,
+                Expr::Running { .. } => slots = 2.0 * lanes.max(2.0).log2() * vectors,
                 Expr::Lanes { .. } => {
                     slots = 2.0 * lanes_of.log2();
                     mask &= !LANES;

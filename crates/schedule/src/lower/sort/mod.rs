@@ -4,8 +4,9 @@
 //! go. A row is sorted by one task in scratch memory, or, in blocks, by several: then each block
 //! counts in one phase and, knowing the counts of all, moves in the next. Of a row much longer than
 //! the places wanted, only the points that may be among the first are sorted ([`select`]); few points are counted
-//! instead ([`rank`]).
+//! instead ([`rank`]). Where points go in lanes of vectors, a warp of a GPU takes as many at a time ([`lanes`]).
 
+mod lanes;
 mod rank;
 mod select;
 
@@ -43,6 +44,8 @@ struct Order {
     dtype: DType,
     /// Bits of a digit.
     bits: u32,
+    /// Points that are lanes of a vector, if any are.
+    lanes: Option<i64>,
     /// The type of positions and counts.
     position: DType,
     points: Size,
@@ -82,6 +85,9 @@ pub(super) fn in_blocks(s: &Scheduled, stage: usize) -> bool {
 /// The phases of a sort in blocks, and the memory that they share, to be added to the parameters.
 pub(super) fn blocks(s: &Scheduled, stage: usize) -> Made<(Vec<Phase>, Vec<Param>)> {
     let order = Lowerer::new(s).order(stage)?;
+    if let Some(lanes) = order.lanes {
+        return lanes::blocks(s, &order, lanes);
+    }
     let rows: Vec<AxisId> = s.kernel.stages[stage].over.iter().copied().filter(|a| *a != order.to).collect();
     let along = s.stages[stage].loops.iter().find(|l| l.axis == order.along).ok_or("a sort without points")?;
     let block = Size::from(along.step as i64);
@@ -156,13 +162,17 @@ impl Lowerer<'_> {
         let narrow = points.upper_bound().is_some_and(|n| n < i64::from(u32::MAX));
         let many = points.upper_bound().is_none_or(|n| n >= MANY);
         let dtype = kernel.exprs.dtype(*key);
+        let loops = &self.s.stages[stage].loops;
+        let vector = (0..loops.len()).find(|l| loops[*l].axis == *along && loops[*l].runs == Runs::Vector);
+        let lanes = vector.and_then(|l| self.s.rounds(stage, l).as_const());
         Ok(Order {
             stage,
             along: *along,
             to: *to,
             key: *key,
             results: results.clone(),
-            bits: if many && dtype.bits() > 2 * NARROW { WIDE } else { NARROW },
+            bits: if many && lanes.is_none() && dtype.bits() > 2 * NARROW { WIDE } else { NARROW },
+            lanes,
             dtype,
             position: if narrow { DType::U32 } else { DType::U64 },
             places: self.axis_extent(*to),
@@ -173,6 +183,9 @@ impl Lowerer<'_> {
     /// Sorts one row in scratch memory.
     pub(super) fn sort_row(&mut self, nest: &Nest) -> Made {
         let order = self.order(nest.stage)?;
+        if let Some(lanes) = order.lanes {
+            return self.sort_in_lanes(&order, lanes, nest);
+        }
         if rank::is_worth_it(&order) {
             return self.rank(&order, nest);
         }
@@ -350,13 +363,17 @@ impl Lowerer<'_> {
     }
 
     fn digit(&mut self, order: &Order, pass: u32, key: ExprId) -> ExprId {
+        self.digit_as(DType::Index, order, pass, key)
+    }
+
+    fn digit_as(&mut self, dtype: DType, order: &Order, pass: u32, key: ExprId) -> ExprId {
         let shift = self.number(order.dtype, i64::from(pass * order.bits));
         let mask = self.number(order.dtype, order.digits() - 1);
         let is_highest = (pass + 1) * order.bits >= order.dtype.bits();
         let pool = &mut self.phase.exprs;
         let digit = if pass == 0 { key } else { pool.alu(Alu::Shr, &[key, shift]) };
         let digit = if is_highest { digit } else { pool.alu(Alu::And, &[digit, mask]) };
-        pool.cast(DType::Index, digit)
+        pool.cast(dtype, digit)
     }
 
     /// How often each digit occurs, for the passes to which some counts belong.
@@ -468,7 +485,7 @@ impl Lowerer<'_> {
                     }
                     body
                 }
-                None => this.results_at(order, nest, key, position, at)?,
+                None => this.results_at(order, nest, [key, position, at], None)?,
             };
             body.push(this.increment(starts, Some(digit)));
             Ok(body)
@@ -481,14 +498,21 @@ impl Lowerer<'_> {
         pool.reachable(&order.results).iter().any(|e| matches!(pool.get(*e), Expr::Carry(1, _)))
     }
 
-    /// Stores the stage's values at a place.
-    fn results_at(&mut self, order: &Order, nest: &Nest, key: ExprId, position: ExprId, place: ExprId) -> Made {
+    /// Stores the stage's values of a point, given its key and position, at a place, where `inside` holds.
+    fn results_at(
+        &mut self,
+        order: &Order,
+        nest: &Nest,
+        [key, position, place]: [ExprId; 3],
+        inside: Option<ExprId>,
+    ) -> Made {
         let position = self.phase.exprs.cast(DType::I64, position);
         let bound = [(Expr::Carry(0, order.dtype), key), (Expr::Carry(1, DType::I64), position)];
-        let valid = (order.places != order.points).then(|| {
+        let wanted = (order.places != order.points).then(|| {
             let places = self.phase.exprs.index(order.places.clone());
             self.phase.exprs.alu(Alu::Lt, &[place, places])
         });
+        let valid = self.phase.exprs.all_of(inside.into_iter().chain(wanted));
         let kernel = &self.s.kernel;
         let to = Expr::Index(Size::from(&kernel.axes[order.to.index()].var));
         let mut body = Vec::new();

@@ -88,7 +88,7 @@ impl Lowerer<'_> {
                 let place = this.phase.exprs.cast(DType::Index, place);
                 let key = this.key_at(order, nest, &i)?;
                 let position = this.phase.exprs.cast(order.position, at);
-                inner.extend(this.results_at(order, nest, key, position, place)?);
+                inner.extend(this.results_at(order, nest, [key, position, place], None)?);
                 Ok(inner)
             })
         })?);
