@@ -76,7 +76,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         align_out: 16,
     };
     let (full, narrow) = (Attention { causal: false, ..base }, Attention { depth: 64, columns: 64, ..base });
-    let large = WgmmaTile { groups: 2, keys: 128, stages: 4, persistent: true, turns: true };
+    let large = WgmmaTile::LARGE;
     let variants = [
         // From what risks least to what is meant.
         ("one", base, Tile::Wgmma(WgmmaTile { groups: 1, persistent: false, turns: false, ..large })),
@@ -84,6 +84,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ("persistent", base, Tile::Wgmma(WgmmaTile { turns: false, ..large })),
         ("turns", base, Tile::Wgmma(WgmmaTile { persistent: false, ..large })),
         ("large", base, Tile::Wgmma(large)),
+        ("large_l16", base, Tile::Wgmma(WgmmaTile { together: 16 << 20, ..large })),
+        ("large_l64", base, Tile::Wgmma(WgmmaTile { together: 64 << 20, ..large })),
         ("stages5", base, Tile::Wgmma(WgmmaTile { stages: 5, ..large })),
         ("keys64", base, Tile::Wgmma(WgmmaTile { keys: 64, stages: 8, ..large })),
         ("keys96", base, Tile::Wgmma(WgmmaTile { keys: 96, stages: 6, ..large })),

@@ -24,7 +24,7 @@ const BF16: Attention = Attention {
     align_out: 16,
 };
 
-const LARGE: WgmmaTile = WgmmaTile { groups: 2, keys: 128, stages: 4, persistent: true, turns: true };
+const LARGE: WgmmaTile = WgmmaTile::LARGE;
 
 fn kernels(attention: &Attention, tile: Tile) -> Vec<Kernel> {
     render(attention, &tile, &Plain, &Plain, Runner::Driver).unwrap()
@@ -421,13 +421,18 @@ fn sizes(batch: u32, heads: u32, group: u32, rows: u32, keys: u32) -> Sizes {
 #[test]
 fn attention_by_warpgroups_is_right_in_a_simulator() {
     let narrow = Attention { depth: 64, columns: 64, ..BF16 };
-    let one = WgmmaTile { groups: 1, keys: 64, stages: 2, persistent: false, turns: false };
-    let two = WgmmaTile { groups: 2, keys: 32, stages: 3, persistent: true, turns: true };
+    let one = WgmmaTile { groups: 1, keys: 64, stages: 2, persistent: false, turns: false, ..LARGE };
+    let two = WgmmaTile { keys: 32, stages: 3, ..LARGE };
+    // Of one key head, then of two.
+    let (small, pairs) = (WgmmaTile { together: 1, ..two }, WgmmaTile { together: 2 * 4 * 64 * 140, ..two });
     let three = WgmmaTile { groups: 3, ..two };
     let mut seed = 0;
     for (attention, tile, sizes, diagonal) in [
         (narrow, one, sizes(1, 2, 1, 72, 200), 128),
         (narrow, two, sizes(2, 4, 2, 150, 150), 0),
+        (narrow, small, sizes(2, 4, 2, 300, 300), 0),
+        (narrow, pairs, sizes(1, 5, 1, 260, 140), 20),
+        (Attention { causal: false, ..narrow }, pairs, sizes(1, 5, 1, 260, 140), 0),
         (narrow, three, sizes(1, 1, 1, 200, 100), -30),
         (Attention { causal: false, ..narrow }, two, sizes(2, 2, 2, 131, 75), 0),
         (Attention { causal: false, out: DType::F32, ..narrow }, one, sizes(1, 3, 3, 5, 1), 0),
@@ -522,7 +527,7 @@ fn without(kernel: &mut Kernel, operation: Operation) {
 #[test]
 fn the_simulator_finds_what_is_missing() {
     let attention = Attention { depth: 64, columns: 64, ..BF16 };
-    let ring = WgmmaTile { groups: 2, keys: 32, stages: 2, persistent: true, turns: true };
+    let ring = WgmmaTile { keys: 32, stages: 2, ..LARGE };
     for (tile, operation) in [
         (Tile::Wgmma(ring), Operation::BarrierWait),
         (Tile::Wgmma(ring), Operation::BarrierArrive),
@@ -579,7 +584,7 @@ impl Epilogue for Distance {
 #[test]
 fn scores_and_sums_are_what_is_made_of_them() {
     let attention = Attention { depth: 64, columns: 64, out: DType::F32, ..BF16 };
-    let tile = Tile::Wgmma(WgmmaTile { groups: 1, keys: 64, stages: 2, persistent: false, turns: false });
+    let tile = Tile::Wgmma(WgmmaTile { groups: 1, keys: 64, stages: 2, persistent: false, turns: false, ..LARGE });
     let kernels = render(&attention, &tile, &Distance, &Distance, Runner::Simulator).unwrap();
     let score = |[batch, head, row, key]: [usize; 4], score: f64| {
         score + (key as f64 - row as f64) * (head + batch) as f64 / 8.0

@@ -90,7 +90,7 @@ fn kernel(body: &mut Body, attention: &Attention, tile: &MmaTile, inner: &Inner)
     let number = body.ask(&ptx::UNIFORM, &[&number]);
     let first = body.mul(number, ROWS);
     let warp = Warp::new(body, attention, inner, tile.keys, &thread, &first);
-    let order = Order { attention, rows: tile.warps * ROWS, persistent: false };
+    let order = Order { attention, rows: tile.warps * ROWS, persistent: false, together: order::TOGETHER };
     order.tiles(body, |body, place| {
         let top = body.add(&place.row, &first);
         let span = Span::of(body, attention, tile.keys, (&place.row, tile.warps * ROWS), &top);

@@ -342,7 +342,7 @@ pub fn choose(attention: &Attention, sizes: &Sizes, multiprocessors: u32, warpgr
         return Tile::Decode(DecodeTile { split, ..tile });
     }
     if warpgroups && attention.align.is_multiple_of(16) {
-        return Tile::Wgmma(WgmmaTile::of(attention));
+        return Tile::Wgmma(WgmmaTile::of(attention, sizes.rows));
     }
     Tile::Mma(MmaTile::of(attention))
 }

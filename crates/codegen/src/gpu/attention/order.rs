@@ -4,7 +4,7 @@ use super::{Attention, Plan, Sizes};
 use crate::gpu::body::Body;
 
 /// Bytes of K and V that blocks may work on at one time, so that the L2 cache holds them.
-const TOGETHER: u32 = 24 << 20;
+pub(super) const TOGETHER: u32 = 32 << 20;
 
 /// Tiles of so many rows of each head. Those of the last rows come first where attention is causal: they take longest. Heads are
 /// taken some together, whose keys and values the L2 cache holds.
@@ -14,6 +14,8 @@ pub(super) struct Order<'a> {
     pub rows: u32,
     /// Whether blocks go from tile to tile.
     pub persistent: bool,
+    /// Bytes of K and V that blocks work on at one time.
+    pub together: u32,
 }
 
 /// Which rows a block makes.
@@ -49,19 +51,28 @@ impl Order<'_> {
                 each(body, &place);
             });
         }
-        // Every other time from the last block to the first, so that each gets short and long ones.
+        // Every other time from the last block to the first, so that each gets short and long ones of a section.
         let blocks = body.special("nctaid.x");
         let last = body.sub(&blocks, 1);
-        let back = body.sub(last, &block);
-        let odd = body.slot("i32", 0);
-        body.repeat(0, &counts.all, &blocks, |body, first| {
-            let odd_now = body.get(&odd);
-            let other = body.xor(&odd_now, 1);
-            body.set(&odd, other);
-            let odd_now = body.compare("ne", odd_now, 0);
-            let mine = body.select(odd_now, &back, &block);
-            let at = body.add(first, mine);
-            let some = body.compare("ult", &at, &counts.all);
+        let back = body.sub(&last, &block);
+        let section = if self.attention.causal { &counts.section } else { &counts.all };
+        let up = body.add(section, &last);
+        let times = body.div(up, &blocks);
+        let sections = if self.attention.causal { counts.sections.clone() } else { "1".into() };
+        let all_times = body.mul(sections, &times);
+        body.repeat(0, all_times, 1, |body, time| {
+            let odd = body.and(time, 1);
+            let odd = body.compare("ne", odd, 0);
+            let mine = body.select(odd, &back, &block);
+            let before = body.rem(time, &times);
+            let before = body.mul(before, &blocks);
+            let inside = body.add(before, mine);
+            let sections = body.div(time, &times);
+            let first = body.mul(sections, section);
+            let at = body.add(first, &inside);
+            let some = body.compare("ult", inside, section);
+            let known = body.compare("ult", &at, &counts.all);
+            let some = body.both(some, known);
             body.when(some, |body| {
                 let place = self.place(body, &counts, &at);
                 each(body, &place);
@@ -73,15 +84,21 @@ impl Order<'_> {
         let down = body.ceil_div("%rows", self.rows);
         let heads = body.mul("%heads", "%batch");
         let all = body.mul(&down, &heads);
-        // Key heads that fit, at least one, and their query heads.
+        // Key heads that fit, at least one; as many in each section, and their query heads.
         let bytes = body.mul("%keys", 2 * (self.attention.depth + self.attention.columns));
         let bytes = body.most(bytes, 1);
-        let fit = body.div(TOGETHER, bytes);
+        let fit = body.div(self.together, bytes);
         let fit = body.most(fit, 1);
-        let together = body.mul(fit, "%group");
-        let together = body.min(together, &heads);
+        let key_heads = body.div(&heads, "%group");
+        let sections = over(body, &key_heads, &fit);
+        let each = body.most(&sections, 1);
+        let each = over(body, &key_heads, &each);
+        let each = body.most(each, 1);
+        let together = body.mul(each, "%group");
         let section = body.mul(&together, &down);
-        Counts { down, heads, all, together, section }
+        // Of heads rounded up there may be one section less.
+        let sections = over(body, &heads, &together);
+        Counts { down, heads, all, together, section, sections }
     }
 
     fn place(&self, body: &mut Body, counts: &Counts, at: &str) -> Place {
@@ -115,6 +132,15 @@ struct Counts {
     /// Heads that are made together, and their tiles.
     together: String,
     section: String,
+    /// How often.
+    sections: String,
+}
+
+/// How often one number fits into another, rounded up.
+fn over(body: &mut Body, all: &str, by: &str) -> String {
+    let up = body.add(all, by);
+    let up = body.sub(up, 1);
+    body.div(up, by)
 }
 
 /// The tiles of keys that a tile of rows sees.

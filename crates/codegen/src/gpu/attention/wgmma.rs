@@ -39,14 +39,22 @@ pub struct WgmmaTile {
     pub persistent: bool,
     /// Whether warpgroups start products in turns.
     pub turns: bool,
+    /// Bytes of K and V that blocks work on at one time, so that the L2 cache holds them.
+    pub together: u32,
 }
 
 impl WgmmaTile {
-    /// The tile of an attention.
-    pub fn of(attention: &Attention) -> WgmmaTile {
-        let deep = attention.depth.max(attention.columns);
-        let tile = WgmmaTile { groups: 2, keys: 128, stages: 4, persistent: true, turns: true };
-        if deep <= 128 { tile } else { WgmmaTile { keys: 64, stages: if deep <= 192 { 4 } else { 3 }, ..tile } }
+    /// The tile of rows of up to 128 elements.
+    pub const LARGE: WgmmaTile =
+        WgmmaTile { groups: 2, keys: 128, stages: 4, persistent: true, turns: true, together: order::TOGETHER };
+
+    /// The tile of an attention of so many rows. On an H200, other numbers of keys are slower.
+    pub fn of(attention: &Attention, rows: u32) -> WgmmaTile {
+        match attention.depth.max(attention.columns) {
+            ..=64 => WgmmaTile { groups: if rows < 2048 { 2 } else { 3 }, stages: 6, ..Self::LARGE },
+            65..=128 => Self::LARGE,
+            deep => WgmmaTile { keys: 64, stages: if deep <= 192 { 4 } else { 3 }, ..Self::LARGE },
+        }
     }
 
     pub(super) fn plan(&self, sizes: &Sizes, multiprocessors: u32) -> Plan {
@@ -60,7 +68,7 @@ impl WgmmaTile {
     fn name(&self) -> String {
         let flag = |on: bool, letter: &'static str| if on { letter } else { "" };
         let flags = [flag(self.persistent, "p"), flag(self.turns, "t")].concat();
-        format!("{}x{}_s{}{flags}", self.rows(), self.keys, self.stages)
+        format!("{}x{}_s{}_l{}{flags}", self.rows(), self.keys, self.stages, self.together >> 10)
     }
 }
 
@@ -253,7 +261,8 @@ impl Writer<'_> {
 
     /// Goes over the tiles of this block.
     fn tiles(&self, body: &mut Body, each: impl FnOnce(&mut Body, &Place)) {
-        let order = Order { attention: self.attention, rows: self.tile.rows(), persistent: self.tile.persistent };
+        let WgmmaTile { persistent, together, .. } = *self.tile;
+        let order = Order { attention: self.attention, rows: self.tile.rows(), persistent, together };
         order.tiles(body, each);
     }
 
