@@ -10,7 +10,7 @@
 
 Functions of tensors have the names of the Python array API standard, methods those of
 PyTorch. Every exception is an `svod.Error`, and the built-in that one would catch; a call that does not fit a
-signature, with too many arguments or text for a number, is Python's own `TypeError`, as anywhere.
+signature, with too many arguments, is Python's own `TypeError`, as anywhere.
 """
 
 import importlib

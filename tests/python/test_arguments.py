@@ -241,6 +241,27 @@ def test_extents_become_symbolic_after_the_third(name: str) -> None:
     assert made[2:] == [3] * (len(sizes) - 2)
 
 
+def test_extents_that_are_products_of_others() -> None:
+    def square(n: int) -> Any:
+        return np.arange(n * n).reshape(n, n).sum(0)
+
+    assert compiled(lambda n: svod.arange(n * n).reshape(n, n).sum(0).numpy(), range(3, 40), square) <= 7
+
+    def table(extents: tuple[int, int]) -> Any:
+        height, width = extents
+        return np.arange(height * width).reshape(height, width).sum(1)
+
+    def tabled(extents: tuple[int, int]) -> np.ndarray:
+        height, width = extents
+        return svod.arange(height * width).reshape(height, width).sum(1).numpy()
+
+    extents = [(20, 31), (23, 30), (21, 37), (27, 33), (22, 22), (30, 40), (25, 36), (29, 21)]
+    assert compiled(tabled, extents, table) <= 4
+    # A whole that is a product in some calls only.
+    wholes = [6, 9, 12, 20, 21, 22, 23]
+    assert compiled(lambda n: svod.arange(n).sum().numpy(), wholes, lambda n: np.arange(n).sum()) <= 7
+
+
 def test_pictures_of_two_extents() -> None:
     svod.clear_caches()
     for height, width in [(40, 50), (43, 51), (49, 57), (41, 70), (60, 52), (55, 55), (44, 63)]:

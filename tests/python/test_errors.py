@@ -410,7 +410,7 @@ def test_d4_arguments_of_wrong_types_are_named() -> None:
         (lambda: n.bind("3"), "n.bind: an integer is expected, not str"),
         (lambda: n.bind(True), "n.bind: an integer is expected, not bool"),
         (lambda: svod.Variable("m", 1.5, 3), "Variable 'm', min: an integer is expected, not float"),
-        (lambda: svod.set_threads("2"), "set_threads: an integer is expected, not str"),
+        (lambda: svod.set_threads("2"), "set_threads: threads: an integer is expected, not str"),
         (lambda: svod.prepare([x * 2]), r"prepare: pass tensors, not a list: prepare\(\*tensors\)"),  # type: ignore[arg-type]
         (lambda: svod.realize((x, x)), r"realize: pass tensors, not a tuple: realize\(\*tensors\)"),  # type: ignore[arg-type]
         (lambda: svod.prepare({"a": x}), "prepare: a tensor is expected, not dict"),  # type: ignore[arg-type]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 import os
 import random
+import types
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -239,3 +240,60 @@ def test_what_a_users_function_raises_stays_as_it_is() -> None:
         with pytest.raises(TypeError, match=r"^mine$") as raised:
             act()
         assert type(raised.value) is TypeError
+
+
+class _Nothing:
+    """What nothing takes."""
+
+
+# What says of an argument that another one is it, too.
+TWICE = ("give only one of them", "by position and by name", "given twice")
+
+
+# Errors that say in other words which call and argument it is: the plan's input, the variable's method, the functions.
+OTHERWISE = {
+    ("prepare", "schedules"),
+    ("parse", "functions"),
+    ("run", "arrays"),
+    ("execute_profiled", "arrays"),
+    ("copy_", "value"),
+    ("bind", "value"),
+}
+
+
+def of_the_extension() -> Iterator[tuple[Call, inspect.Parameter, int]]:
+    """Calls of what the extension itself makes, and each parameter."""
+    seen = set()
+    for call in CALLS:
+        callee, *_ = call.arguments()
+        if isinstance(callee, types.BuiltinFunctionType):
+            for at, parameter in enumerate(inspect.signature(callee).parameters.values()):
+                if (call.name, parameter.name) not in seen and parameter.kind is not parameter.VAR_KEYWORD:
+                    seen.add((call.name, parameter.name))
+                    yield call, parameter, at
+
+
+def test_errors_of_the_extension_name_function_and_parameter() -> None:
+    found, count = [], 0
+    for call, parameter, at in of_the_extension():
+        callee, args, named = call.arguments()
+        by_position = parameter.kind is not parameter.KEYWORD_ONLY and parameter.name not in named and at <= len(args)
+        if by_position:
+            args[at : at + 1] = [_Nothing()]
+        else:
+            named[parameter.name] = _Nothing()
+        count += 1
+        try:
+            callee(*args, **named)
+        except TypeError as error:
+            function, told = call.name.rsplit(".", 1)[-1], str(error)
+            several = parameter.kind is parameter.VAR_POSITIONAL
+            named_it = several or parameter.name in told or any(text in told for text in TWICE)
+            if (function, parameter.name) not in OTHERWISE and (function not in told or not named_it):
+                found.append(f"{call.text}: {parameter.name}: {told}")
+        except BaseException as error:
+            found.append(f"{call.text}: {parameter.name}: {type(error).__name__}: {error}")
+        else:
+            found.append(f"{call.text}: {parameter.name}: no error")
+    assert not found, "\n".join(found[:40])
+    assert count > 600

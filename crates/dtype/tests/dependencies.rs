@@ -15,7 +15,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("numeric", &[]),
     ("tensor", &["dtype", "ir", "device", "schedule", "runtime", "numeric"]),
     ("onnx", &["dtype", "ir", "device", "runtime", "tensor"]),
-    ("python", &["dtype", "ir", "device", "runtime", "tensor", "onnx"]),
+    ("python-macros", &[]),
+    ("python", &["dtype", "ir", "device", "runtime", "tensor", "onnx", "python-macros"]),
 ];
 
 #[test]

@@ -22,6 +22,7 @@ const DEEPEST: usize = 16;
 ///
 /// Nothing of a call within a trace, and where an argument is neither a tensor, an array, a number, text, a module nor a
 /// list, tuple or dict of these, or an extent is no number.
+#[explained]
 #[pyfunction]
 pub fn _call<'py>(
     args: &Bound<'py, PyTuple>,

@@ -81,6 +81,7 @@ pub fn configured(options: Option<&Bound<'_, PyDict>>) -> Result<PrepareConfig> 
     Ok(config)
 }
 
+#[explained]
 #[pymethods]
 impl PyPrepareConfig {
     #[new]

@@ -86,7 +86,8 @@ impl<'a, 'py> FromPyObject<'a, 'py> for AnyOperand {
     fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
         operand(&given)?.map(AnyOperand).ok_or_else(|| {
             let class = class_of(&given);
-            PyErr::from(Class::DType.raise(format!("expected a tensor, an array, a list or a number, not {class}")))
+            let message = format!("a tensor, an array, a list or a number is expected, not {class}");
+            PyErr::from(Class::ArgumentType.raise(message))
         })
     }
 }
@@ -189,13 +190,7 @@ pub fn argument<'py, T>(op: &str, name: &str, given: &Bound<'py, PyAny>) -> Resu
 where
     T: for<'a> FromPyObject<'a, 'py, Error = PyErr>,
 {
-    given.extract::<T>().map_err(|error| {
-        let class = [Class::ArgumentType, Class::Argument].into_iter().find(|class| class.matches(&error, given.py()));
-        class.map_or_else(
-            || error.clone_ref(given.py()).into(),
-            |class| class.raise(format!("{op}: {name}: {}", error.value(given.py()))),
-        )
-    })
+    Ok(crate::explained::argument(op, name, given)?)
 }
 
 /// An integer of 64 bits, which is the argument of this name.

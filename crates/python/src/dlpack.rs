@@ -34,6 +34,7 @@ const TYPES: [(u8, u8, DType, DType); 3] =
 #[pyclass(module = "svod", frozen)]
 struct Exporter(Py<PyAny>);
 
+#[explained]
 #[pymethods]
 impl Exporter {
     #[pyo3(signature = (**_options))]

@@ -22,6 +22,7 @@ pub fn all() -> impl Iterator<Item = DType> {
     DType::ALL.iter().copied().filter(|d| !matches!(d, DType::Index | DType::Void))
 }
 
+#[explained]
 #[pymethods]
 impl PyDType {
     /// The name, such as `float32`.

@@ -102,6 +102,11 @@ impl Class {
         leaf.is_some_and(|(_, leaf)| error.is_instance(py, leaf.bind(py)))
     }
 
+    /// Whether an exception is of any of these classes.
+    pub fn is_ours(error: &PyErr, py: Python<'_>) -> bool {
+        TREE.get(py).is_some_and(|tree| error.is_instance(py, tree.root.bind(py)))
+    }
+
     /// The class of a sort of errors.
     pub fn of(kind: ErrorKind) -> Class {
         match kind {

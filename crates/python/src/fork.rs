@@ -143,6 +143,7 @@ pub fn is_busy() -> bool {
 }
 
 /// Waits until no other thread is in a section, and keeps them from beginning one.
+#[explained]
 #[pyfunction]
 pub fn _before_fork(py: Python<'_>) {
     py.detach(|| {
@@ -157,6 +158,7 @@ pub fn _before_fork(py: Python<'_>) {
 }
 
 /// Lets sections begin, in the parent, or in the child, which has one thread.
+#[explained]
 #[pyfunction]
 pub fn _after_fork(child: bool) {
     if child {

@@ -18,7 +18,8 @@ use crate::config::configured;
 use crate::convert::{AnyOperand, AnyTensor, Axis, Tensors, class_of, integer, named, one_axis, one_by_one, required};
 use crate::dlpack;
 use crate::dtype::AnyDType;
-use crate::error::{Class, Result};
+use crate::error::{Class, Raised, Result};
+use crate::explained::parts;
 use crate::gil::allow;
 use crate::plan::PyPlan;
 use crate::scalar::{Real, Several, Text, flag};
@@ -47,6 +48,16 @@ pub fn shape_of<'py>(
     }
 }
 
+/// The extents of such a shape.
+pub fn extents_of<'py>(
+    op: &str,
+    sizes: &Bound<'py, PyTuple>,
+    shape: Option<Bound<'py, PyAny>>,
+    size: Option<Bound<'py, PyAny>>,
+) -> Result<Extents> {
+    parts(sizes.py(), op, "shape", Extents::positive(&shape_of(op, sizes, shape, size)?))
+}
+
 /// What is made, by which derivatives are taken where that is asked for.
 pub fn leaf(made: Made, requires_grad: bool) -> Made {
     let made = made?;
@@ -57,6 +68,7 @@ pub fn leaf(made: Made, requires_grad: bool) -> Made {
 }
 
 /// Zeros, `float32` unless a type is given; on a device, where one is named.
+#[explained]
 #[pyfunction]
 #[pyo3(signature = (*sizes, shape=None, dtype=None, device=None, size=None, requires_grad=false))]
 pub fn zeros(
@@ -67,11 +79,12 @@ pub fn zeros(
     size: Option<Bound<'_, PyAny>>,
     #[pyo3(from_py_with = flag)] requires_grad: bool,
 ) -> Made {
-    let shape = Extents::positive(&shape_of("zeros", sizes, shape, size)?)?;
+    let shape = extents_of("zeros", sizes, shape, size)?;
     leaf(shape.bind(placed(device.as_deref(), Tensor::zeros(&shape.sizes, or(dtype, DEFAULT_FLOAT)))), requires_grad)
 }
 
 /// Ones, `float32` unless a type is given.
+#[explained]
 #[pyfunction]
 #[pyo3(signature = (*sizes, shape=None, dtype=None, device=None, size=None, requires_grad=false))]
 pub fn ones(
@@ -82,7 +95,7 @@ pub fn ones(
     size: Option<Bound<'_, PyAny>>,
     #[pyo3(from_py_with = flag)] requires_grad: bool,
 ) -> Made {
-    let shape = Extents::positive(&shape_of("ones", sizes, shape, size)?)?;
+    let shape = extents_of("ones", sizes, shape, size)?;
     leaf(shape.bind(placed(device.as_deref(), Tensor::ones(&shape.sizes, or(dtype, DEFAULT_FLOAT)))), requires_grad)
 }
 
@@ -96,6 +109,7 @@ pub fn ones(
 /// >>> plan.execute(np.ones((2, 3), np.float32))
 /// >>> plan.outputs[0].tolist()
 /// [3.0, 3.0]
+#[explained]
 #[pyfunction]
 #[pyo3(signature = (*sizes, shape=None, dtype=None, device=None, size=None, requires_grad=false))]
 pub fn empty(
@@ -106,7 +120,7 @@ pub fn empty(
     size: Option<Bound<'_, PyAny>>,
     #[pyo3(from_py_with = flag)] requires_grad: bool,
 ) -> Made {
-    let shape = Extents::positive(&shape_of("empty", sizes, shape, size)?)?;
+    let shape = extents_of("empty", sizes, shape, size)?;
     let device = device.as_deref().map(crate::tensor::device).transpose()?.unwrap_or_default();
     let made = Tensor::empty_on(&device, &shape.sizes, or(dtype, DEFAULT_FLOAT), shape.values())?;
     leaf(Ok(made.into()), requires_grad)
@@ -115,16 +129,11 @@ pub fn empty(
 /// The extents that an argument `shape` gives.
 pub fn shaped(op: &str, shape: &Bound<'_, PyAny>) -> Result<Extents> {
     let py = shape.py();
-    Extents::positive(&PyTuple::new(py, [shape])?).map_err(|raised| {
-        let error = PyErr::from(raised);
-        match Class::ArgumentType.matches(&error, py) {
-            true => Class::ArgumentType.raise(format!("{op}: shape: {}", error.value(py))),
-            false => error.into(),
-        }
-    })
+    parts(py, op, "shape", Extents::positive(&PyTuple::new(py, [shape])?))
 }
 
 /// One value everywhere, in its own type unless one is given.
+#[explained]
 #[pyfunction]
 #[pyo3(
     signature = (shape=None, fill_value=None, *, dtype=None, device=None, size=None, requires_grad=false),
@@ -145,6 +154,7 @@ pub fn full(
 }
 
 /// The numbers from `start`, by default 0, before `stop`, in steps of `step`.
+#[explained]
 #[pyfunction]
 #[pyo3(
     signature = (start=None, stop=None, step=None, *, dtype=None, device=None, end=None, requires_grad=false),
@@ -171,6 +181,7 @@ pub fn arange(
 }
 
 /// `num` numbers at equal distances from `start` to `stop`, both included, or without `endpoint` not the last.
+#[explained]
 #[pyfunction]
 #[pyo3(
     signature = (start, stop=None, num=None, *, dtype=None, device=None, endpoint=true, end=None, steps=None, requires_grad=false),
@@ -202,6 +213,7 @@ pub fn linspace(
 }
 
 /// Ones on a diagonal, `k` to the right of the main one, zeros elsewhere.
+#[explained]
 #[pyfunction]
 #[pyo3(
     signature = (n_rows=None, n_cols=None, *, k=0, dtype=None, device=None, n=None, m=None, requires_grad=false),
@@ -230,6 +242,7 @@ pub fn eye(
 }
 
 /// The tensors one after the other along an axis.
+#[explained]
 #[pyfunction]
 #[pyo3(signature = (tensors, axis=None, *, dim=None), text_signature = "(tensors, axis=0, *, dim=None)")]
 pub fn cat(tensors: Several<AnyTensor>, axis: Option<Axis>, dim: Option<Axis>) -> Made {
@@ -238,6 +251,7 @@ pub fn cat(tensors: Several<AnyTensor>, axis: Option<Axis>, dim: Option<Axis>) -
 }
 
 /// The tensors, of equal shape, along a new dimension.
+#[explained]
 #[pyfunction]
 #[pyo3(signature = (tensors, axis=None, *, dim=None), text_signature = "(tensors, axis=0, *, dim=None)")]
 pub fn stack(tensors: Several<AnyTensor>, axis: Option<Axis>, dim: Option<Axis>) -> Made {
@@ -254,9 +268,12 @@ pub fn stack(tensors: Several<AnyTensor>, axis: Option<Axis>, dim: Option<Axis>)
 /// >>> import svod
 /// >>> svod.einsum("ij,j->i", svod.Tensor([[1, 2], [3, 4]]), svod.Tensor([10, 1])).tolist()
 /// [12, 34]
+#[explained]
 #[pyfunction]
 #[pyo3(signature = (subscripts, *operands))]
-pub fn einsum(subscripts: Text, operands: Vec<AnyTensor>) -> Made {
+pub fn einsum(subscripts: Text, operands: &Bound<'_, PyTuple>) -> Made {
+    let all = operands.extract::<Vec<AnyTensor>>().map_err(Raised::from);
+    let operands = parts(operands.py(), "einsum", "operands", all)?;
     Ok(Tensor::einsum(&subscripts, &operands.iter().map(|t| &t.0).collect::<Vec<_>>())?.into())
 }
 
@@ -267,6 +284,7 @@ pub fn einsum(subscripts: Text, operands: Vec<AnyTensor>) -> Made {
 /// [1, 2]
 /// >>> [found.tolist() for found in svod.where(svod.Tensor([True, False]))]
 /// [[0]]
+#[explained]
 #[pyfunction]
 #[pyo3(
     name = "where",
@@ -292,6 +310,7 @@ pub fn where_<'py>(
 ///
 /// The array must be dense, row-major and of native byte order. What is written to it later is seen
 /// by what is computed later; it must not be written while something that reads it runs.
+#[explained]
 #[pyfunction]
 pub fn from_numpy(array: &Bound<'_, PyAny>) -> Made {
     match array.cast::<PyUntypedArray>() {
@@ -310,6 +329,7 @@ pub fn from_numpy(array: &Bound<'_, PyAny>) -> Made {
 /// >>> import numpy as np, svod
 /// >>> svod.from_dlpack(np.arange(3.0)).tolist()
 /// [0.0, 1.0, 2.0]
+#[explained]
 #[pyfunction]
 #[pyo3(signature = (x, /, *, device=None, copy=None))]
 pub fn from_dlpack(x: &Bound<'_, PyAny>, device: Option<Text>, copy: Option<bool>) -> Made {
@@ -344,6 +364,7 @@ fn from_gpu(x: &Bound<'_, PyAny>, there: &DeviceSpec, device: Option<&str>, copy
 }
 
 /// The tensors of a safetensors file by name; their memory is the file's own pages.
+#[explained]
 #[pyfunction]
 pub fn load_safetensors(py: Python<'_>, path: PathBuf) -> Result<BTreeMap<String, PyTensor>> {
     let tensors = allow(py, || Tensor::load_safetensors(&path))?;
@@ -351,6 +372,7 @@ pub fn load_safetensors(py: Python<'_>, path: PathBuf) -> Result<BTreeMap<String
 }
 
 /// Computes several tensors at once, shared work once. `options` are those of `PrepareConfig`.
+#[explained]
 #[pyfunction]
 #[pyo3(signature = (*tensors, **options))]
 pub fn realize(py: Python<'_>, tensors: &Bound<'_, PyTuple>, options: Option<&Bound<'_, PyDict>>) -> Result<()> {
@@ -360,6 +382,7 @@ pub fn realize(py: Python<'_>, tensors: &Bound<'_, PyTuple>, options: Option<&Bo
 }
 
 /// Prepares several tensors as one plan, shared work once. See `Tensor.prepare`.
+#[explained]
 #[pyfunction]
 #[pyo3(signature = (*tensors, inputs=None, unused_inputs=false, schedules=None, **options))]
 pub fn prepare(
@@ -380,6 +403,7 @@ pub fn prepare(
 
 /// `prepare` with all that inputs may be, of a plan whose `_run_writing` may write results over inputs: `written` are
 /// positions of an input and of the result.
+#[explained]
 #[pyfunction]
 #[pyo3(signature = (tensors, inputs, written, **options))]
 pub fn _prepare_writing(
@@ -396,6 +420,7 @@ pub fn _prepare_writing(
 }
 
 /// Number of threads of a run.
+#[explained]
 #[pyfunction]
 pub fn get_threads() -> usize {
     Context::global().threads()
@@ -405,6 +430,7 @@ pub fn get_threads() -> usize {
 /// floats a second, `bandwidth`, bytes a second to and from memory, and `noise`, the share by which times varied: of
 /// some 0.25 and more where the machine did other things. `ExecutionPlan.explain` then tells by these figures, in later
 /// processes too, until they are measured again or, with `forget`, given up for what is assumed of the machine.
+#[explained]
 #[pyfunction]
 #[pyo3(signature = (*, forget=false))]
 pub fn measure_machine(
@@ -422,9 +448,10 @@ pub fn measure_machine(
 }
 
 /// Changes the number of threads of runs that begin from now on.
+#[explained]
 #[pyfunction]
 pub fn set_threads(threads: &Bound<'_, PyAny>) -> Result<()> {
-    let threads = integer("set_threads", threads)?;
+    let threads = integer("set_threads: threads", threads)?;
     match usize::try_from(threads) {
         Ok(threads @ 1..=MAX_THREADS) => {
             Context::global().set_threads(threads);
@@ -440,6 +467,7 @@ pub fn set_threads(threads: &Bound<'_, PyAny>) -> Result<()> {
 /// >>> import svod
 /// >>> sorted(svod.memory()["CPU"])
 /// ['cached', 'live', 'peak']
+#[explained]
 #[pyfunction]
 #[pyo3(signature = (*, reset_peak=false))]
 pub fn memory(#[pyo3(from_py_with = flag)] reset_peak: bool) -> BTreeMap<String, BTreeMap<&'static str, usize>> {
@@ -457,6 +485,7 @@ pub fn memory(#[pyo3(from_py_with = flag)] reset_peak: bool) -> BTreeMap<String,
 /// >>> import svod
 /// >>> sorted(svod.devices()["CPU"])
 /// ['memory', 'name', 'processors']
+#[explained]
 #[pyfunction]
 pub fn devices(py: Python<'_>) -> Result<Bound<'_, PyDict>> {
     let found = allow(py, || Ok::<_, TensorError>(Context::gpus().unwrap_or_default()))?;
@@ -486,6 +515,7 @@ pub fn devices(py: Python<'_>) -> Result<Bound<'_, PyDict>> {
 /// >>> svod.Tensor([1, 2]).device
 /// 'CPU:1'
 /// >>> svod.set_default_device(None)
+#[explained]
 #[pyfunction]
 pub fn set_default_device(device: Option<Text>) -> Result<()> {
     let device = device.as_deref().map(crate::tensor::device).transpose()?;
@@ -500,12 +530,14 @@ pub fn set_default_device(device: Option<Text>) -> Result<()> {
 ///
 /// >>> import svod
 /// >>> svod.synchronize()
+#[explained]
 #[pyfunction]
 pub fn synchronize(py: Python<'_>) -> Result<()> {
     allow(py, || Context::global().synchronize().map_err(TensorError::from))
 }
 
 /// Number of kernels, schedules and packed constants that are kept.
+#[explained]
 #[pyfunction]
 pub fn caches() -> BTreeMap<&'static str, usize> {
     let stats = Context::global().stats();
@@ -521,6 +553,7 @@ pub fn caches() -> BTreeMap<&'static str, usize> {
 /// >>> count, seconds = svod.compile_times()["lower"]
 /// >>> count > 0 and seconds > 0
 /// True
+#[explained]
 #[pyfunction]
 pub fn compile_times(py: Python<'_>) -> Result<Bound<'_, PyDict>> {
     let times = PyDict::new(py);
@@ -531,6 +564,7 @@ pub fn compile_times(py: Python<'_>) -> Result<Bound<'_, PyDict>> {
 }
 
 /// Empties the caches in memory and gives freed memory back to the system; plans live on.
+#[explained]
 #[pyfunction]
 pub fn clear_caches(py: Python<'_>) -> Result<()> {
     allow(py, || {
@@ -540,12 +574,14 @@ pub fn clear_caches(py: Python<'_>) -> Result<()> {
 }
 
 /// A tensor, or what becomes one.
+#[explained]
 #[pyfunction]
 pub fn _tensor(x: AnyTensor) -> PyTensor {
     PyTensor(x.0)
 }
 
 /// Operands of one operation as tensors of their common type; a scalar takes that of the tensors that it meets.
+#[explained]
 #[pyfunction]
 #[pyo3(signature = (*operands))]
 pub fn _operands(operands: Vec<AnyOperand>) -> Result<Vec<PyTensor>> {

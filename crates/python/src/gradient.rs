@@ -39,18 +39,21 @@ fn cotangent(value: &Tensor, given: Option<AnyOperand>) -> Result<Option<Tensor>
 }
 
 /// Variables of these values.
+#[explained]
 #[pyfunction]
 pub fn _variables(function: &str, values: Vec<Py<PyTensor>>) -> Result<Vec<PyTensor>> {
     Ok(python(variables(named(function), &tensors(&values))?))
 }
 
 /// These values without what they remember of variables that nobody takes derivatives by any more.
+#[explained]
 #[pyfunction]
 pub fn _released(values: Vec<Py<PyTensor>>, variables: Vec<Py<PyTensor>>) -> Result<Vec<PyTensor>> {
     Ok(python(released(&tensors(&values), &tensors(&variables))?))
 }
 
 /// The cotangents of variables, given those of values.
+#[explained]
 #[pyfunction]
 pub fn _pullback(
     function: &str,
@@ -70,6 +73,7 @@ pub fn _pullback(
 }
 
 /// The tangents of values, given those of variables.
+#[explained]
 #[pyfunction]
 pub fn _pushforward(
     function: &str,
@@ -81,6 +85,7 @@ pub fn _pushforward(
 }
 
 /// What values of one example are for a whole batch; none where they are the same for all examples.
+#[explained]
 #[pyfunction]
 pub fn _batched(
     values: Vec<Py<PyTensor>>,
@@ -92,6 +97,7 @@ pub fn _batched(
 }
 
 /// Lets these tensors be variables, but for those that require a gradient already: gives those that were not.
+#[explained]
 #[pyfunction]
 pub fn _watch(tensors: Vec<Py<PyTensor>>) -> Result<Vec<Py<PyTensor>>> {
     let mut watched = Vec::new();
@@ -104,24 +110,28 @@ pub fn _watch(tensors: Vec<Py<PyTensor>>) -> Result<Vec<Py<PyTensor>>> {
 }
 
 /// Lets these tensors be variables no longer.
+#[explained]
 #[pyfunction]
 pub fn _unwatch(tensors: Vec<Py<PyTensor>>) {
     tensors.iter().for_each(|tensor| tensor.get().0.unwatch());
 }
 
 /// Whether what this thread computes remembers the tensors that require a gradient.
+#[explained]
 #[pyfunction]
 pub fn is_grad_enabled() -> bool {
     grad_enabled()
 }
 
 /// Says whether what this thread computes remembers them; gives what was so before.
+#[explained]
 #[pyfunction]
 pub fn _set_grad_enabled(enabled: bool) -> bool {
     set_grad_enabled(enabled)
 }
 
 /// A value whose derivative by operands is what a function makes of its cotangent.
+#[explained]
 #[pyfunction]
 pub fn _with_derivative(
     name: &str,
@@ -141,11 +151,13 @@ pub fn _with_derivative(
 }
 
 /// A function's value, whose derivatives compute what lies between it and the function's arguments again.
+#[explained]
 #[pyfunction]
 pub fn _checkpointed(name: &str, value: &PyTensor, arguments: Vec<Py<PyTensor>>) -> Result<PyTensor> {
     Ok(value.0.checkpointed(name, &tensors(&arguments))?.into())
 }
 
+#[explained]
 #[pymethods]
 impl PyTensor {
     /// Whether derivatives may be taken by the tensor, or by something that it follows from.

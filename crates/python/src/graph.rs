@@ -56,6 +56,7 @@ impl Hash for PyGraph {
     }
 }
 
+#[explained]
 #[pymethods]
 impl PyGraph {
     fn __traverse__(&self, visit: PyVisit<'_>) -> std::result::Result<(), PyTraverseError> {
@@ -132,6 +133,7 @@ impl PyGraph {
 #[pyclass(name = "HostFunction", module = "svod", frozen)]
 pub struct PyHostFunction(HostCall);
 
+#[explained]
 #[pymethods]
 impl PyHostFunction {
     /// Its name.

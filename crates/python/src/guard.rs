@@ -9,6 +9,7 @@ use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
 use crate::error::Result;
 
 /// Whether all that a guard names is as it was.
+#[explained]
 #[pyfunction]
 pub fn _unchanged(guard: &Bound<'_, PyTuple>) -> Result<bool> {
     for entry in guard.iter() {
@@ -20,6 +21,7 @@ pub fn _unchanged(guard: &Bound<'_, PyTuple>) -> Result<bool> {
 }
 
 /// What is not as it was: holders, each with a name; none where it is no namespace.
+#[explained]
 #[pyfunction]
 #[expect(clippy::type_complexity, reason = "pairs for Python")]
 pub fn _changed<'py>(guard: &Bound<'py, PyTuple>) -> Result<Vec<(Bound<'py, PyAny>, Option<Bound<'py, PyAny>>)>> {

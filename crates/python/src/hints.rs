@@ -11,6 +11,7 @@ const ELSEWHERE: [(&str, &str); 3] = [
     ("type", "write t.dtype, or t.astype(dtype)"),
 ];
 
+#[explained]
 #[pymethods]
 impl PyTensor {
     fn __getattr__(&self, name: &str) -> PyResult<()> {

@@ -23,8 +23,12 @@
 //! | `graph` | `Graph`: pending expressions as text |
 //! | `onnx` | models of ONNX |
 //! | `origin` | the user's lines that operations are called from |
+//! | `explained` | arguments that do not fit: errors name function and parameter |
 //! | `error`, `gil`, `fork` | exceptions; the interpreter's lock and Ctrl-C; processes that fork |
 //! | `collect` | what the garbage collector is told |
+
+#[macro_use]
+extern crate svod_python_macros;
 
 mod array;
 mod call;
@@ -34,6 +38,7 @@ mod convert;
 mod dlpack;
 mod dtype;
 mod error;
+mod explained;
 mod fork;
 mod functions;
 mod gil;

@@ -23,6 +23,7 @@ pub struct PyOnnxModel(Arc<Model>);
 /// Name, element type and extents of an input or an output: numbers, names, or nothing.
 type Described<'py> = (String, Option<PyDType>, Option<Bound<'py, PyTuple>>);
 
+#[explained]
 #[pymethods]
 impl PyOnnxModel {
     /// The model in a file, or in the bytes of one.
@@ -74,6 +75,7 @@ impl PyOnnxModel {
 }
 
 /// The operators that models may use: set, name, first version of the set.
+#[explained]
 #[pyfunction]
 pub fn _onnx_operators() -> Vec<(&'static str, &'static str, i64)> {
     svod_onnx::supported()

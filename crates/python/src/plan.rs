@@ -113,6 +113,7 @@ fn feeding<T: Send>(
     allow(py, || plan.feeding("execute", first, &contents, &named(variables), work))
 }
 
+#[explained]
 #[pymethods]
 impl PyPlan {
     fn __traverse__(&self, visit: PyVisit<'_>) -> std::result::Result<(), PyTraverseError> {
@@ -363,6 +364,7 @@ pub struct PyInput {
     at: usize,
 }
 
+#[explained]
 #[pymethods]
 impl PyInput {
     /// Extents.
@@ -412,6 +414,7 @@ pub struct PyKernel {
     buffers: Vec<(String, usize)>,
 }
 
+#[explained]
 #[pymethods]
 impl PyKernel {
     /// The name.
@@ -516,6 +519,7 @@ pub struct PyProfile {
 #[pyclass(name = "Timing", module = "svod", frozen)]
 pub struct PyTiming(Timing);
 
+#[explained]
 #[pymethods]
 impl PyProfile {
     /// Compiled kernels, in the order in which they ran.
@@ -558,6 +562,7 @@ impl PyProfile {
     }
 }
 
+#[explained]
 #[pymethods]
 impl PyTiming {
     /// The number of the operation in the plan.

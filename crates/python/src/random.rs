@@ -8,7 +8,7 @@ use svod_tensor::{Generator, GeneratorState, Size, Tensor, with_default_device};
 use crate::convert::{AnyTensor, integer};
 use crate::dtype::AnyDType;
 use crate::error::{Class, Result};
-use crate::functions::{leaf, shape_of, shaped};
+use crate::functions::{extents_of, leaf, shaped};
 use crate::gil::allow;
 use crate::scalar::{Text, flag};
 use crate::size::Extents;
@@ -31,6 +31,7 @@ use crate::tensor::Made;
 #[pyclass(name = "Generator", module = "svod", frozen)]
 pub struct PyGenerator(Generator);
 
+#[explained]
 #[pymethods]
 impl PyGenerator {
     #[new]
@@ -107,13 +108,12 @@ fn drawn(
 
 /// Floats of a shape, drawn by a distribution.
 fn floats(
-    shape: &Bound<'_, PyTuple>,
+    shape: &Extents,
     dtype: Option<AnyDType>,
     device: Option<Text>,
     generator: Option<&Bound<'_, PyGenerator>>,
     draw: fn(&[Size], Option<DType>) -> svod_tensor::Result<Tensor>,
 ) -> Made {
-    let shape = Extents::positive(shape)?;
     shape.bind(drawn(device.as_deref(), generator, || draw(&shape.sizes, dtype.map(|d| d.0))))
 }
 
@@ -126,12 +126,14 @@ fn floats(
 /// >>> svod.set_rng_state(state)
 /// >>> (svod.rand(3) == first).all().item()
 /// True
+#[explained]
 #[pyfunction]
 pub fn get_rng_state() -> Made {
     Ok(Tensor::generator_state()?.into())
 }
 
 /// Has the default generator of random numbers go on from a state that `get_rng_state` gave.
+#[explained]
 #[pyfunction]
 pub fn set_rng_state(py: Python<'_>, state: AnyTensor) -> Result<()> {
     let state = state.0;
@@ -140,36 +142,39 @@ pub fn set_rng_state(py: Python<'_>, state: AnyTensor) -> Result<()> {
 
 /// Uniformly distributed in [0, 1). The numbers are drawn when this is called: a plan has the same in each run, and so
 /// has a function of `jit` in each call, or a loop in each iteration, in which it is called.
+#[explained]
 #[pyfunction]
 #[pyo3(signature = (*shape, dtype=None, device=None, generator=None, size=None, requires_grad=false))]
 pub fn rand(
     shape: &Bound<'_, PyTuple>,
     dtype: Option<AnyDType>,
     device: Option<Text>,
-    generator: Option<&Bound<'_, PyGenerator>>,
+    generator: Option<Bound<'_, PyGenerator>>,
     size: Option<Bound<'_, PyAny>>,
     #[pyo3(from_py_with = flag)] requires_grad: bool,
 ) -> Made {
-    let shape = shape_of("rand", shape, None, size)?;
-    leaf(floats(&shape, dtype, device, generator, Tensor::rand), requires_grad)
+    let shape = extents_of("rand", shape, None, size)?;
+    leaf(floats(&shape, dtype, device, generator.as_ref(), Tensor::rand), requires_grad)
 }
 
 /// Normally distributed with mean 0 and deviation 1.
+#[explained]
 #[pyfunction]
 #[pyo3(signature = (*shape, dtype=None, device=None, generator=None, size=None, requires_grad=false))]
 pub fn randn(
     shape: &Bound<'_, PyTuple>,
     dtype: Option<AnyDType>,
     device: Option<Text>,
-    generator: Option<&Bound<'_, PyGenerator>>,
+    generator: Option<Bound<'_, PyGenerator>>,
     size: Option<Bound<'_, PyAny>>,
     #[pyo3(from_py_with = flag)] requires_grad: bool,
 ) -> Made {
-    let shape = shape_of("randn", shape, None, size)?;
-    leaf(floats(&shape, dtype, device, generator, Tensor::randn), requires_grad)
+    let shape = extents_of("randn", shape, None, size)?;
+    leaf(floats(&shape, dtype, device, generator.as_ref(), Tensor::randn), requires_grad)
 }
 
 /// Integers uniformly distributed from `low` to before `high`.
+#[explained]
 #[pyfunction]
 #[pyo3(signature = (low, high, shape, *, dtype=None, device=None, generator=None))]
 pub fn randint(
@@ -178,14 +183,17 @@ pub fn randint(
     shape: &Bound<'_, PyAny>,
     dtype: Option<AnyDType>,
     device: Option<Text>,
-    generator: Option<&Bound<'_, PyGenerator>>,
+    generator: Option<Bound<'_, PyGenerator>>,
 ) -> Made {
     let (low, high) = (integer("randint: low", low)?, integer("randint: high", high)?);
     let shape = shaped("randint", shape)?;
-    shape.bind(drawn(device.as_deref(), generator, || Tensor::randint(low, high, &shape.sizes, dtype.map(|d| d.0))))
+    shape.bind(drawn(device.as_deref(), generator.as_ref(), || {
+        Tensor::randint(low, high, &shape.sizes, dtype.map(|d| d.0))
+    }))
 }
 
 /// Starts the default generator anew, so that what it draws can be repeated. A negative seed counts from 2**64.
+#[explained]
 #[pyfunction]
 pub fn manual_seed(seed: &Bound<'_, PyAny>) -> Result<()> {
     svod_tensor::manual_seed(seed_of("manual_seed", seed)?);

@@ -27,6 +27,7 @@ const MOST: usize = 1000;
 /// What these functions and objects reach: a text of all but the tensors, these, and a guard. Functions and objects of
 /// these packages are what they are. What is `written` is left out: pairs of a holder's address and a name, or none
 /// of all that it holds.
+#[explained]
 #[pyfunction]
 pub fn _reach<'py>(
     roots: &Bound<'py, PyTuple>,
@@ -52,6 +53,7 @@ pub fn _reach<'py>(
 }
 
 /// Where among tensors the handle of each of these is; none of one that is not there.
+#[explained]
 #[pyfunction]
 pub fn _positions(some: Vec<Py<PyTensor>>, among: Vec<Py<PyTensor>>) -> Vec<Option<usize>> {
     let places: HashMap<usize, usize> =

@@ -34,6 +34,7 @@ impl PySchedule {
     }
 }
 
+#[explained]
 #[pymethods]
 impl PySchedule {
     /// The schedule that a text says.
@@ -128,6 +129,7 @@ macro_rules! switches {
             on: bool,
         }
 
+        #[explained]
         #[pymethods]
         impl $class {
             #[new]
@@ -188,6 +190,7 @@ pub struct PyTarget {
     target: Target,
 }
 
+#[explained]
 #[pymethods]
 impl PyTarget {
     #[new]

@@ -346,6 +346,7 @@ fn as_tensor<'py>(own: AnySize, operator: &str, other: &Bound<'py, PyAny>) -> Re
 /// The operators of a class whose instances are sizes.
 macro_rules! operators {
     ($class:ty) => {
+        #[explained]
         #[pymethods]
         impl $class {
             fn __add__<'py>(&self, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
@@ -533,6 +534,7 @@ impl PySize {
     }
 }
 
+#[explained]
 #[pymethods]
 impl PyVariable {
     #[new]
@@ -577,6 +579,7 @@ impl PyVariable {
     }
 }
 
+#[explained]
 #[pymethods]
 impl PySize {
     /// The least value that it may have, as far as that is known.

@@ -23,6 +23,7 @@ use crate::tensor::PyTensor;
 
 /// The values that `init` becomes when `body` computes them anew for each number from `start` to before
 /// `stop`, from the number and the values so far; see `svod.iterate`.
+#[explained]
 #[pyfunction]
 pub fn _iterate(start: i64, stop: i64, init: Vec<Py<PyTensor>>, body: &Bound<'_, PyAny>) -> Result<Vec<PyTensor>> {
     let py = body.py();
@@ -37,6 +38,7 @@ pub fn _iterate(start: i64, stop: i64, init: Vec<Py<PyTensor>>, body: &Bound<'_,
 }
 
 /// The results of a Python function on these operands, of these shapes and types; see `svod.custom`.
+#[explained]
 #[pyfunction]
 pub fn _custom(
     function: Py<PyAny>,

@@ -27,6 +27,7 @@ use crate::tensor::{Made, PyTensor};
 #[pyclass(name = "_Trace", module = "svod._svod", frozen)]
 pub struct PyTrace(Trace);
 
+#[explained]
 #[pymethods]
 impl PyTrace {
     /// A trace for a call in which variables have these values, where these facts hold; these tensors from outside are
@@ -140,6 +141,7 @@ impl PyTrace {
 #[pyclass(name = "_Facts", module = "svod._svod", frozen)]
 pub struct PyFacts(Facts);
 
+#[explained]
 #[pymethods]
 impl PyFacts {
     /// Whether all of it is so where variables have these values.
@@ -165,6 +167,7 @@ impl PyFacts {
 
 /// The values that variables have in a call with these sizes, and with arrays whose declared shapes these are. Errors
 /// name an array that does not fit by its number, as an input.
+#[explained]
 #[pyfunction]
 pub fn _values_of(
     sizes: Vec<Py<PySize>>,
@@ -209,6 +212,7 @@ pub fn _values_of(
 }
 
 /// Whether this thread traces a function or the body of a loop.
+#[explained]
 #[pyfunction]
 pub fn _is_tracing() -> bool {
     Trace::is_active()
@@ -216,6 +220,7 @@ pub fn _is_tracing() -> bool {
 
 /// The element types, extents and devices of tensors and arrays, and the present configuration, as text;
 /// without the extents of those at the positions `open`.
+#[explained]
 #[pyfunction]
 pub fn _signature(arrays: Vec<Bound<'_, PyAny>>, open: Vec<usize>) -> Result<String> {
     let mut text = String::with_capacity(24 * arrays.len());
@@ -270,6 +275,7 @@ fn put(text: &mut String, what: Arguments) {
 }
 
 /// Makes tensors stand for the values that the plan of a function that assigns to them gave.
+#[explained]
 #[pyfunction]
 pub fn _take_written(tensors: Vec<Py<PyTensor>>, values: Vec<Py<PyTensor>>) -> Result<()> {
     let pairs: Vec<(&Tensor, &Tensor)> = tensors.iter().zip(&values).map(|(a, b)| (&a.get().0, &b.get().0)).collect();
@@ -277,6 +283,7 @@ pub fn _take_written(tensors: Vec<Py<PyTensor>>, values: Vec<Py<PyTensor>>) -> R
 }
 
 /// Whether each of these tensors stands for the same value, computed or not, as the snapshot in its place.
+#[explained]
 #[pyfunction]
 pub fn _same(some: &Bound<'_, PyList>, others: &Bound<'_, PyList>) -> Result<bool> {
     for (a, b) in some.iter().zip(others.iter()) {
@@ -293,6 +300,7 @@ pub fn _same(some: &Bound<'_, PyList>, others: &Bound<'_, PyList>) -> Result<boo
 }
 
 /// What tells these tensors' values from those of another time; none where one is not in memory that stays as it is.
+#[explained]
 #[pyfunction]
 pub fn _constants<'py>(py: Python<'py>, tensors: Vec<Py<PyTensor>>) -> Option<Bound<'py, PyBytes>> {
     let ids: Option<Vec<[u8; 8]>> = tensors.iter().map(|t| t.get().0.constant_id().map(u64::to_ne_bytes)).collect();
@@ -300,6 +308,7 @@ pub fn _constants<'py>(py: Python<'py>, tensors: Vec<Py<PyTensor>>) -> Option<Bo
 }
 
 /// What a graph computes with these values in place of its inputs; none where one of them does not fit there.
+#[explained]
 #[pyfunction]
 pub fn _with_constants(
     graph: &PyGraph,
@@ -314,6 +323,7 @@ pub fn _with_constants(
 #[pyclass(name = "_Draws", module = "svod._svod", frozen)]
 pub struct PyDraws(Draws);
 
+#[explained]
 #[pymethods]
 impl PyDraws {
     /// Does it, and gives what each draw gets.
@@ -337,6 +347,7 @@ struct Known {
     latest: AtomicU64,
 }
 
+#[explained]
 #[pymethods]
 impl PyKinds {
     /// Those of these tensors.

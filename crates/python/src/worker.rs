@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 use svod_runtime::beam::{serve_if_worker, set_worker_command};
 
 /// Answers the requests of the process that started this one, until that ends.
+#[explained]
 #[pyfunction]
 pub fn _serve(py: Python<'_>) {
     py.detach(serve_if_worker);

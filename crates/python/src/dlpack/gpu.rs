@@ -515,6 +515,7 @@ struct Shown {
     _held: Exported,
 }
 
+#[explained]
 #[pymethods]
 impl Shown {
     /// For the end of the tensor, whose drop this object's is.

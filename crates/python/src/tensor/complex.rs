@@ -20,6 +20,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(view_as_complex, module)?)
 }
 
+#[explained]
 #[pymethods]
 impl PyTensor {
     /// The real parts; of real numbers themselves.
@@ -52,6 +53,7 @@ impl PyTensor {
 }
 
 /// Complex numbers of these real and imaginary parts.
+#[explained]
 #[pyfunction]
 #[pyo3(signature = (real, imag, /))]
 pub fn complex(real: AnyOperand, imag: AnyOperand) -> Made {
@@ -63,6 +65,7 @@ pub fn complex(real: AnyOperand, imag: AnyOperand) -> Made {
 /// >>> import svod
 /// >>> svod.polar(2.0, svod.Tensor([0.0])).tolist()
 /// [(2+0j)]
+#[explained]
 #[pyfunction]
 #[pyo3(signature = (abs, angle, /))]
 pub fn polar(abs: AnyOperand, angle: AnyTensor) -> Made {
@@ -71,6 +74,7 @@ pub fn polar(abs: AnyOperand, angle: AnyTensor) -> Made {
 }
 
 /// The real parts; of real numbers themselves.
+#[explained]
 #[pyfunction]
 #[pyo3(signature = (x, /))]
 pub fn real(x: AnyTensor) -> Made {
@@ -78,6 +82,7 @@ pub fn real(x: AnyTensor) -> Made {
 }
 
 /// The imaginary parts; of real numbers 0.
+#[explained]
 #[pyfunction]
 #[pyo3(signature = (x, /))]
 pub fn imag(x: AnyTensor) -> Made {
@@ -85,6 +90,7 @@ pub fn imag(x: AnyTensor) -> Made {
 }
 
 /// Whether the elements are complex numbers.
+#[explained]
 #[pyfunction]
 #[pyo3(signature = (x, /))]
 pub fn is_complex(x: AnyTensor) -> bool {
@@ -96,6 +102,7 @@ pub fn is_complex(x: AnyTensor) -> bool {
 /// >>> import svod
 /// >>> svod.view_as_real(svod.Tensor([1 + 2j])).tolist()
 /// [[1.0, 2.0]]
+#[explained]
 #[pyfunction]
 #[pyo3(signature = (x, /))]
 pub fn view_as_real(x: AnyTensor) -> Made {
@@ -107,6 +114,7 @@ pub fn view_as_real(x: AnyTensor) -> Made {
 /// >>> import svod
 /// >>> svod.view_as_complex(svod.Tensor([[1.0, 2.0]])).tolist()
 /// [(1+2j)]
+#[explained]
 #[pyfunction]
 #[pyo3(signature = (x, /))]
 pub fn view_as_complex(x: AnyTensor) -> Made {

@@ -23,6 +23,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// >>> import svod
 /// >>> svod.round(svod.Tensor([1234.5678]), decimals=-2).tolist()
 /// [1200.0]
+#[explained]
 #[pyfunction]
 #[pyo3(signature = (x=None, /, decimals=0, *, input=None), text_signature = "(x, /, decimals=0)")]
 fn round(x: Option<AnyTensor>, decimals: i64, input: Option<AnyTensor>) -> Made {
@@ -32,6 +33,7 @@ fn round(x: Option<AnyTensor>, decimals: i64, input: Option<AnyTensor>) -> Made 
 /// Rows of a function of the core, its names, and what it computes: each name is a method and a function.
 macro_rules! unary {
     ($($core:ident: $($name:ident)+, $doc:literal;)*) => {
+        #[explained]
         #[pymethods]
         impl PyTensor {
             $($(#[doc = $doc] fn $name(&self) -> Made {
@@ -42,7 +44,7 @@ macro_rules! unary {
         mod unary {
             use super::*;
 
-            $($(#[doc = $doc] #[pyfunction] #[pyo3(signature = (x=None, /, *, input=None), text_signature = "(x, /)")]
+            $($(#[doc = $doc] #[explained] #[pyfunction] #[pyo3(signature = (x=None, /, *, input=None), text_signature = "(x, /)")]
             pub fn $name(x: Option<AnyTensor>, input: Option<AnyTensor>) -> Made {
                 Ok(named(stringify!($name), "x", x, input)?.0.$core()?.into())
             })+)*
@@ -97,6 +99,7 @@ unary! {
 /// As [`unary!`], of two operands, either of which may be a scalar; the second one with PyTorch's name for it.
 macro_rules! binary {
     ($($core:ident($other:ident): $($name:ident)+, $doc:literal;)*) => {
+        #[explained]
         #[pymethods]
         impl PyTensor {
             $($(#[doc = $doc] fn $name(&self, $other: AnyOperand) -> Made {
@@ -107,7 +110,7 @@ macro_rules! binary {
         mod binary {
             use super::*;
 
-            $($(#[doc = $doc] #[pyfunction]
+            $($(#[doc = $doc] #[explained] #[pyfunction]
             #[pyo3(signature = (x1=None, x2=None, /, *, input=None, $other=None), text_signature = "(x1, x2, /)")]
             pub fn $name(
                 x1: Option<AnyOperand>,
@@ -154,6 +157,7 @@ binary! {
 /// Rows of a method that assigns, of the function of the core whose result it assigns, and of what that takes.
 macro_rules! in_place {
     ($($name:ident: $core:ident($($other:ident)?), $doc:literal;)*) => {
+        #[explained]
         #[pymethods]
         impl PyTensor {
             $(#[doc = $doc] fn $name<'py>(slf: Bound<'py, Self> $(, $other: AnyOperand)?) -> Result<Bound<'py, Self>> {
@@ -189,6 +193,7 @@ in_place! {
 /// As [`binary!`] and [`in_place!`], of what takes a multiple of the second operand, as PyTorch has it.
 macro_rules! with_multiples {
     ($($core:ident: $($name:ident)+, $assigning:ident, $doc:literal, $becomes:literal;)*) => {
+        #[explained]
         #[pymethods]
         impl PyTensor {
             $($(#[doc = $doc] #[pyo3(signature = (other, *, alpha=None))]
@@ -212,7 +217,7 @@ macro_rules! with_multiples {
         mod with_multiples {
             use super::*;
 
-            $($(#[doc = $doc] #[pyfunction] #[pyo3(
+            $($(#[doc = $doc] #[explained] #[pyfunction] #[pyo3(
                 signature = (x1=None, x2=None, /, *, alpha=None, input=None, other=None),
                 text_signature = "(x1, x2, /, *, alpha=None)"
             )]
@@ -252,6 +257,7 @@ fn multiple(beside: &Operand, operand: Operand, by: Option<AnyOperand>) -> Resul
 
 macro_rules! casts {
     ($($name:ident $dtype:ident $doc:literal;)*) => {
+        #[explained]
         #[pymethods]
         impl PyTensor {
             $(#[doc = $doc] fn $name(&self) -> Made {
@@ -274,6 +280,7 @@ casts! {
     cdouble C128 "As `complex128`.";
 }
 
+#[explained]
 #[pymethods]
 impl PyTensor {
     /// The same value without gradient.

@@ -22,6 +22,7 @@ const FACTORS: &[(&str, Factor)] = &[
     ("eig", Factor::Eig),
 ];
 
+#[explained]
 #[pymethods]
 impl PyTensor {
     /// Factors of the matrices of the last two dimensions, by their name.

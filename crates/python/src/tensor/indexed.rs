@@ -16,6 +16,7 @@ fn reduction(name: &str) -> Result<Reduction> {
     Reduction::named(name).ok_or_else(unknown)
 }
 
+#[explained]
 #[pymethods]
 impl PyTensor {
     /// An axis indexed by integers of any shape, which takes its place; without one, the flat tensor.

@@ -32,6 +32,7 @@ use crate::convert::{Axis, Names, Tensors, number, one_axis};
 use crate::dlpack;
 use crate::dtype::{AnyDType, PyDType, is_foreign, numpy};
 use crate::error::{Class, Result};
+use crate::explained::parts;
 use crate::gil::allow;
 use crate::plan::PyPlan;
 use crate::scalar::{Text, flag};
@@ -140,6 +141,7 @@ pub fn on(device: Option<&str>, made: svod_tensor::Result<Tensor>) -> Made {
     Ok(placed(device, made)?.into())
 }
 
+#[explained]
 #[pymethods]
 impl PyTensor {
     #[new]
@@ -150,7 +152,10 @@ impl PyTensor {
         // Memory that the host does not see stays where it is.
         let copied = || match dlpack::gpu::value(data)? {
             Some(there) => Ok(there),
-            None => tensor_of(data, &device.map_or_else(default_device, self::device)?, dtype),
+            None => {
+                let device = device.map_or_else(default_device, self::device)?;
+                parts(data.py(), "Tensor", "data", tensor_of(data, &device, dtype))
+            }
         };
         let tensor = match data.cast::<PyTensor>() {
             Ok(tensor) => tensor.get().0.kept()?,
@@ -407,7 +412,7 @@ impl PyTensor {
             match (target.extract::<AnyDType>(), text) {
                 (Ok(given), _) => dtype = Some(given.0),
                 (_, Some(text)) => name = Some(text),
-                (Err(error), None) => return Err(error.into()),
+                (Err(error), None) => return parts(target.py(), "to", "target", Err(error.into())),
             }
         }
         on(name.as_deref(), self.0.cast(dtype.unwrap_or(self.0.dtype())))

@@ -7,17 +7,19 @@ use svod_tensor::Size;
 use super::{Made, PyTensor};
 use crate::convert::{AnyOperand, AnyTensor, Axes, Axis, argument, either, integer, integers, one_axis, required};
 use crate::dtype::PyDType;
-use crate::error::{Class, Result};
+use crate::error::{Class, Raised, Result};
+use crate::explained::parts;
 use crate::functions::shape_of;
 use crate::scalar::{Several, expected, whole};
 use crate::size::{AnySize, Extents, symbolic};
 
+#[explained]
 #[pymethods]
 impl PyTensor {
     /// The same elements in row-major order under other extents; one -1 is inferred.
     #[pyo3(signature = (*shape))]
     fn reshape(&self, shape: &Bound<'_, PyTuple>) -> Made {
-        let shape = Extents::of(shape)?;
+        let shape = parts(shape.py(), "reshape", "shape", Extents::of(shape))?;
         self.view_by("reshape", shape.bind(self.0.reshape(&shape.sizes)))
     }
 
@@ -29,14 +31,16 @@ impl PyTensor {
         {
             return Ok(self.0.bitcast(dtype.get().0)?.into());
         }
-        self.reshape(shape)
+        let shape = parts(shape.py(), "view", "shape", Extents::of(shape))?;
+        self.view_by("reshape", shape.bind(self.0.reshape(&shape.sizes)))
     }
 
     /// Dimension `i` of the result is dimension `axes[i]`.
     #[pyo3(signature = (*axes, dims=None))]
     fn permute(&self, axes: &Bound<'_, PyTuple>, dims: Option<Bound<'_, PyAny>>) -> Made {
         let axes = shape_of("permute", axes, dims, None)?;
-        self.view_by("permute", Ok(self.0.permute(&integers(&axes)?)?.into()))
+        let axes = parts(axes.py(), "permute", "axes", integers(&axes).map_err(Raised::from))?;
+        self.view_by("permute", Ok(self.0.permute(&axes)?.into()))
     }
 
     /// Two dimensions exchanged.
@@ -132,14 +136,15 @@ impl PyTensor {
     /// Dimensions of extent 1 repeated to these extents; -1 keeps one.
     #[pyo3(signature = (*shape))]
     fn expand(&self, shape: &Bound<'_, PyTuple>) -> Made {
-        let shape = Extents::of(shape)?;
+        let shape = parts(shape.py(), "expand", "shape", Extents::of(shape))?;
         self.view_by("expand", shape.bind(self.0.expand(&shape.sizes)))
     }
 
     /// As `expand`, by NumPy's name.
     #[pyo3(signature = (*shape))]
     fn broadcast_to(&self, shape: &Bound<'_, PyTuple>) -> Made {
-        self.expand(shape)
+        let shape = parts(shape.py(), "broadcast_to", "shape", Extents::of(shape))?;
+        self.view_by("expand", shape.bind(self.0.expand(&shape.sizes)))
     }
 
     /// `value` before and after each dimension, by pairs of numbers of elements; negative ones cut off.
@@ -185,7 +190,7 @@ impl PyTensor {
         let dims = shape_of("flip", axes, dims, None)?;
         let given = match dims.is_empty() || dims.len() == 1 && dims.get_item(0)?.is_none() {
             true => None,
-            false => Some(Axes(integers(&dims)?)),
+            false => Some(Axes(parts(dims.py(), "flip", "axes", integers(&dims).map_err(Raised::from))?)),
         };
         let named = either(axis, dim)?;
         Ok(self.0.flip(either(named, given)?.as_deref())?.into())
@@ -196,7 +201,7 @@ impl PyTensor {
     #[pyo3(signature = (shifts, dims=None, *, axis=None, dim=None))]
     fn roll(&self, shifts: &Bound<'_, PyAny>, dims: Option<Axes>, axis: Option<Axes>, dim: Option<Axes>) -> Made {
         let (by, is_one) = match shifts.cast::<PySequence>() {
-            Ok(several) => (Extents::of(&several.to_tuple()?)?, false),
+            Ok(several) => (parts(shifts.py(), "roll", "shifts", Extents::of(&several.to_tuple()?))?, false),
             Err(_) => {
                 let mut one = Extents::default();
                 one.push(argument("roll", "shifts", shifts)?);
@@ -239,7 +244,7 @@ impl PyTensor {
     /// The whole repeated along each dimension; new dimensions come first.
     #[pyo3(signature = (*repeats))]
     fn repeat(&self, repeats: &Bound<'_, PyTuple>) -> Made {
-        let repeats = Extents::of(repeats)?;
+        let repeats = parts(repeats.py(), "repeat", "repeats", Extents::of(repeats))?;
         repeats.bind(self.0.repeat(&repeats.sizes))
     }
 

@@ -28,6 +28,7 @@ fn with<'py>(
 
 macro_rules! binary {
     ($($name:ident $reflected:ident $function:ident $flipped:ident;)*) => {
+        #[explained]
         #[pymethods]
         impl PyTensor {
             $(
@@ -57,6 +58,7 @@ binary! {
     __rshift__ __rrshift__ shr rshr;
 }
 
+#[explained]
 #[pymethods]
 impl PyTensor {
     fn __pow__<'py>(&self, other: &Bound<'py, PyAny>, modulo: Option<i64>) -> Result<Bound<'py, PyAny>> {

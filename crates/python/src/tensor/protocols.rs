@@ -8,6 +8,7 @@ use super::PyTensor;
 use crate::array::array_of;
 use crate::error::Result;
 
+#[explained]
 #[pymethods]
 impl PyTensor {
     /// An elementwise function of NumPy, such as `np.exp`: see `svod._numpy`.

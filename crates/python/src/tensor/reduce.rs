@@ -19,6 +19,7 @@ type Computed = std::result::Result<Tensor, TensorError>;
 /// Rows of a fold along axes: a method, with PyTorch's order of arguments, and a function of the array API.
 macro_rules! folds {
     ($($name:ident $doc:literal;)*) => {
+        #[explained]
         #[pymethods]
         impl PyTensor {
             $(
@@ -35,6 +36,7 @@ macro_rules! folds {
 
             $(
                 #[doc = $doc]
+                #[explained]
                 #[pyfunction]
                 #[pyo3(
                     signature = (x=None, /, axis=None, keepdims=false, *, dim=None, keepdim=false, input=None),
@@ -93,6 +95,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Over {
 /// Rows of an extreme: its values alone, where it is, the same of two elements, and up to each element.
 macro_rules! extremes {
     ($($name:ident $amax:ident $position:ident $binary:ident $running:ident $least:literal $doc:literal;)*) => {
+        #[explained]
         #[pymethods]
         impl PyTensor {
             $(
@@ -156,6 +159,7 @@ macro_rules! extremes {
                 #[doc = concat!("The ", $doc, " along axes, by default all; NaN where there is one.\n\n\
                     With `dim`, by name or position, PyTorch's pair of values and the first positions at which they \
                     are; with `axis`, or of several axes, values. With a tensor in its place, that of two elements.")]
+                #[explained]
                 #[pyfunction]
                 #[pyo3(
                     signature = (x=None, /, dim=None, keepdim=false, *, axis=None, keepdims=false, input=None),
@@ -174,6 +178,7 @@ macro_rules! extremes {
                 }
 
                 #[doc = concat!("The ", $doc, " along axes, by default all: values, however the axes are named.")]
+                #[explained]
                 #[pyfunction]
                 #[pyo3(
                     signature = (x=None, /, axis=None, keepdims=false, *, dim=None, keepdim=false, input=None),
@@ -191,6 +196,7 @@ macro_rules! extremes {
                 }
 
                 #[doc = concat!("The first position of the ", $doc, " along an axis, by default of the flat tensor.")]
+                #[explained]
                 #[pyfunction]
                 #[pyo3(
                     signature = (x=None, /, axis=None, keepdims=false, *, dim=None, keepdim=false, input=None),
@@ -264,6 +270,7 @@ macro_rules! widening {
     ($($name:ident $doc:literal;)*) => {
         $(
             #[doc = $doc]
+            #[explained]
             #[pyfunction]
             #[pyo3(
                 signature = (x=None, /, axis=None, keepdims=false, *, dtype=None, dim=None, keepdim=false, input=None),
@@ -292,6 +299,7 @@ widening! {
 }
 
 /// The mean along axes; of integers in the default float, unless a type is given.
+#[explained]
 #[pyfunction]
 #[pyo3(
     signature = (x=None, /, axis=None, keepdims=false, *, dim=None, keepdim=false, dtype=None, input=None),
@@ -311,6 +319,7 @@ fn mean(
 
 /// The variance along axes, the sum divided by the number of elements less `correction`, by default 0: that of the method
 /// is 1, as PyTorch's.
+#[explained]
 #[pyfunction]
 #[pyo3(
     signature = (x=None, /, *, axis=None, correction=None, keepdims=false, dim=None, keepdim=false, unbiased=None, input=None),
@@ -333,6 +342,7 @@ fn var(
 }
 
 /// The standard deviation along axes; see `var`.
+#[explained]
 #[pyfunction(name = "std")]
 #[pyo3(
     signature = (x=None, /, *, axis=None, correction=None, keepdims=false, dim=None, keepdim=false, unbiased=None, input=None),
@@ -354,6 +364,7 @@ fn deviation(
     Ok(x.std(either(axis, dim)?.as_deref(), correction, keepdim || keepdims)?.into())
 }
 
+#[explained]
 #[pymethods]
 impl PyTensor {
     /// The sums of the elements up to each one along an axis; of integers and bools in `int64`.

@@ -4,6 +4,7 @@ use pyo3::prelude::*;
 
 use super::{Made, PyTensor};
 
+#[explained]
 #[pymethods]
 impl PyTensor {
     /// The transform of complex numbers along an axis.

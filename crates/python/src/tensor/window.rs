@@ -128,6 +128,7 @@ fn shown(tensor: &Tensor) -> String {
 
 macro_rules! windowed {
     ($($spatial:expr, $over:literal, $windows:literal, $conv:ident $conv_transpose:ident $max_pool:ident $avg_pool:ident $adaptive:ident;)*) => {
+        #[explained]
         #[pymethods]
         impl PyTensor {
             $(
@@ -247,6 +248,7 @@ windowed! {
     Some(3), "the last 3", "the last 3", conv3d conv_transpose3d max_pool3d avg_pool3d adaptive_avg_pool3d;
 }
 
+#[explained]
 #[pymethods]
 impl PyTensor {
     /// Every part of `size` elements of an axis that begins at a multiple of `step`, as a new last

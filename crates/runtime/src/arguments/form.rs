@@ -4,7 +4,7 @@
 //! schedule; where its arguments are in the graph at hand follows from positions, without building another graph.
 
 use super::counted::bytes_of;
-use super::sizes::Linear;
+use super::sizes::{Law, Linear};
 use super::{leaves_of, sizes};
 use crate::error::Result;
 use crate::instantiate::Scheduled;
@@ -31,7 +31,7 @@ pub(super) struct Numbers {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Number {
     Kept(i64),
-    Linear(Linear),
+    Follows(Law),
 }
 
 /// A constant.

@@ -2,8 +2,9 @@
 //!
 //! Numbers whose differences among graphs are multiples of one another follow from one integer, as all extents and
 //! boundaries do in a sequence that grows: they are *linear* in a variable. A [`Model`] says for each number of an
-//! outline whether it stays, or of which variable it is which linear function. Positions vary independently;
-//! extents have to follow from one or two variables, and are taken to vary where none of them is four times another.
+//! outline whether it stays, or of which variable it is which linear function, or of which two such functions it is the
+//! product, as the elements of a matrix are of its rows and columns. Positions vary independently; extents have to follow
+//! from one or two variables, and are taken to vary where none of them is four times another.
 //!
 //! A variable's bounds are those at which all parts are inside of what they are parts of, found from
 //! the graph with the variable in place; extents grow up to a power of two, beyond which a new model is made.
@@ -33,11 +34,18 @@ pub(super) struct Linear {
     factor: i64,
 }
 
+/// How a number follows from variables.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Law {
+    Linear(Linear),
+    Product(Linear, Linear),
+}
+
 /// How the sizes of an outline vary.
 pub(super) struct Model {
     variables: Vec<Variable>,
     /// For each size what it follows from; none of one that stays.
-    sizes: Vec<Option<Linear>>,
+    sizes: Vec<Option<Law>>,
     /// For each constant, of those that are positions.
     positions: Vec<Option<Linear>>,
     constants: Vec<Values>,
@@ -61,6 +69,15 @@ impl Linear {
     }
 }
 
+impl Law {
+    fn of(self, variables: &[Variable]) -> Size {
+        match self {
+            Law::Linear(linear) => linear.of(variables),
+            Law::Product(a, b) => a.of(variables) * b.of(variables),
+        }
+    }
+}
+
 impl Model {
     pub(super) fn latest(&self) -> &Entry {
         &self.latest
@@ -76,7 +93,7 @@ impl Model {
     }
 
     fn numbers(&self) -> impl Iterator<Item = Number> {
-        let one = |(linear, latest): (&Option<Linear>, &i64)| linear.map_or(Number::Kept(*latest), Number::Linear);
+        let one = |(law, latest): (&Option<Law>, &i64)| law.map_or(Number::Kept(*latest), Number::Follows);
         self.sizes.iter().zip(&self.latest.sizes).map(one)
     }
 
@@ -130,15 +147,23 @@ pub(super) fn solve(
     numbers: impl Iterator<Item = Number>,
 ) -> Option<Vec<BoundVariable>> {
     let mut values: Vec<Option<i64>> = vec![None; variables.len()];
+    let mut products = Vec::new();
     for (size, number) in outline.sizes.iter().zip(numbers) {
         match number {
             Number::Kept(value) if value == size.value => {}
             Number::Kept(_) => return None,
-            Number::Linear(linear) => match &mut values[linear.variable] {
+            Number::Follows(Law::Linear(linear)) => match &mut values[linear.variable] {
                 Some(value) if linear.at(*value) == Some(size.value) => {}
                 Some(_) => return None,
                 unknown => *unknown = Some(linear.solve(size.value)?),
             },
+            Number::Follows(Law::Product(a, b)) => products.push((a, b, size.value)),
+        }
+    }
+    for (a, b, product) in products {
+        let [a, b] = [a, b].map(|linear| linear.at(values[linear.variable]?));
+        if a?.checked_mul(b?) != Some(product) {
+            return None;
         }
     }
     variables.iter().zip(values).map(|(variable, value)| variable.bind(value?).ok()).collect()
@@ -195,8 +220,10 @@ fn draft(outline: &Outline, others: &[&Entry]) -> Option<Draft> {
     let [first, last] = [others.first()?, others.last()?];
     let of = |at: usize| difference(outline.sizes[at].value, [first.sizes[at], last.sizes[at]]);
     let differences: Vec<Difference> = (0..outline.sizes.len()).map(of).collect::<Option<_>>()?;
+    let products = products(outline, first, last);
+    let linear = || (0..outline.sizes.len()).filter(|&at| products[at].is_none() && differences[at].factor != 0);
     let mut classes: Vec<[i64; 2]> = Vec::new();
-    for d in differences.iter().filter(|d| d.factor != 0) {
+    for d in linear().map(|at| &differences[at]) {
         if !classes.contains(&d.along) {
             classes.push(d.along);
         }
@@ -205,13 +232,12 @@ fn draft(outline: &Outline, others: &[&Entry]) -> Option<Draft> {
         }
     }
     let extents = |class: &&[i64; 2]| {
-        let mut own = differences.iter().zip(&outline.sizes).filter(|(d, _)| d.factor != 0 && d.along == **class);
-        own.any(|(_, size)| size.role == Role::Extent)
+        linear().any(|at| differences[at].along == **class && outline.sizes[at].role == Role::Extent)
     };
     let alike = |at: usize| {
         let all = [outline.sizes[at].value, first.sizes[at], last.sizes[at]];
         let (least, most) = (*all.iter().min().unwrap_or(&0), *all.iter().max().unwrap_or(&0));
-        outline.sizes[at].role == Role::Start || most < FACTOR.saturating_mul(least)
+        products[at].is_some() || outline.sizes[at].role == Role::Start || most < FACTOR.saturating_mul(least)
     };
     let several = classes.iter().filter(extents).count() > MOST_EXTENTS;
     if classes.is_empty() || several || !(0..outline.sizes.len()).all(alike) {
@@ -221,25 +247,33 @@ fn draft(outline: &Outline, others: &[&Entry]) -> Option<Draft> {
     let mut values = Vec::with_capacity(classes.len());
     let mut units = Vec::with_capacity(classes.len());
     for class in &classes {
-        let own = || differences.iter().zip(&outline.sizes).filter(|(d, _)| d.factor != 0 && d.along == *class);
+        let own = || {
+            let all = linear().map(|at| (&differences[at], &outline.sizes[at]));
+            all.filter(|(d, _)| d.along == *class)
+        };
         let (least, size) = own().min_by_key(|(d, _)| (d.factor.unsigned_abs(), d.factor < 0))?;
         let all = own().all(|(d, _)| d.factor % least.factor == 0);
         values.push(if all { size.value } else { 0 });
         units.push(if all { least.factor } else { 1 });
     }
-    let linear = |d: Difference, value: i64| -> Option<Linear> {
+    let follows = |d: Difference, value: i64| -> Option<Linear> {
         let variable = classes.iter().position(|along| *along == d.along)?;
         let factor = d.factor / units[variable];
         Some(Linear { variable, base: value.checked_sub(factor.checked_mul(values[variable])?)?, factor })
     };
-    let sizes = differences.iter().zip(&outline.sizes);
-    let sizes = sizes.map(|(d, at)| if d.factor == 0 { None } else { linear(*d, at.value) }).collect();
+    let line = |at: usize| follows(differences[at], outline.sizes[at].value);
+    let law = |at: usize| match products[at] {
+        Some((a, b)) => Some(Law::Product(line(a)?, line(b)?)),
+        None if differences[at].factor == 0 => None,
+        None => line(at).map(Law::Linear),
+    };
+    let sizes = (0..outline.sizes.len()).map(law).collect();
     let position = |at: usize, value: Const| -> Option<Linear> {
         let all = [value, first.latest[at], last.latest[at]];
         let [value, a, b] = all.map(Const::as_i64);
         let d = difference(value, [a, b]).filter(|d| all[0].dtype() == DType::I64 && d.factor != 0)?;
         let unit = units[classes.iter().position(|along| *along == d.along)?];
-        if d.factor % unit == 0 { linear(d, value) } else { None }
+        if d.factor % unit == 0 { follows(d, value) } else { None }
     };
     let positions = outline.constants.iter().enumerate().map(|(i, at)| position(i, at.value)).collect();
     let mut constants = first.constants.clone();
@@ -248,6 +282,36 @@ fn draft(outline: &Outline, others: &[&Entry]) -> Option<Draft> {
     }
     let model = Model { variables: Vec::new(), sizes, positions, constants, latest: Entry::new(outline) };
     Some(Draft { model, values })
+}
+
+/// For each size the two sizes whose product it was in all of three graphs, where all of them differ and neither of the
+/// two is a product itself.
+fn products(outline: &Outline, first: &Entry, last: &Entry) -> Vec<Option<(usize, usize)>> {
+    let of = |at: usize| [outline.sizes[at].value, first.sizes[at], last.sizes[at]];
+    let mut found = vec![None; outline.sizes.len()];
+    let mut distinct: Vec<usize> = Vec::new();
+    for at in (0..outline.sizes.len()).filter(|&at| outline.sizes[at].role == Role::Extent) {
+        let values = of(at);
+        if values[0] != values[1] && values[1] != values[2] && distinct.iter().all(|&other| of(other) != values) {
+            distinct.push(at);
+        }
+        if distinct.len() > MOST_VARIABLES {
+            return found;
+        }
+    }
+    // A factor is less than what it is a factor of, since extents of 1 are no numbers of an outline.
+    distinct.sort_unstable_by_key(|&at| of(at));
+    for (k, &whole) in distinct.iter().enumerate() {
+        let factors: Vec<usize> = distinct[..k].iter().copied().filter(|&at| found[at].is_none()).collect();
+        let is_whole =
+            |a: usize, b: usize| of(a).iter().zip(of(b)).zip(of(whole)).all(|((a, b), n)| a.checked_mul(b) == Some(n));
+        let mut pairs = factors.iter().enumerate().flat_map(|(i, &a)| factors[i..].iter().map(move |&b| (a, b)));
+        let pair = pairs.find(|&(a, b)| is_whole(a, b));
+        for at in (0..found.len()).filter(|&at| outline.sizes[at].role == Role::Extent && of(at) == of(whole)) {
+            found[at] = pair;
+        }
+    }
+    found
 }
 
 impl Draft {
@@ -263,9 +327,9 @@ impl Draft {
         let exact = variables(&here)?;
         let nodes = self.model.nodes(graph, outline, &exact, none()).ok()?;
         let mut bounds = vec![(i64::from(i32::MIN), i64::from(i32::MAX)); exact.len()];
-        for (linear, at) in self.model.sizes.iter().zip(&outline.sizes) {
-            if let (Some(linear), Role::Extent) = (linear, at.role) {
-                let size = linear.of(&exact);
+        for (law, at) in self.model.sizes.iter().zip(&outline.sizes) {
+            if let (Some(law), Role::Extent) = (law, at.role) {
+                let size = law.of(&exact);
                 let most = u64::try_from(at.value).ok()?.checked_mul(2)?.checked_next_power_of_two()?;
                 narrow(&mut bounds, &exact, &(&size - 2));
                 narrow(&mut bounds, &exact, &(Size::from(i64::try_from(most).ok()?) - size));

@@ -1,0 +1,59 @@
+//! Arguments that do not fit: errors name the function and the parameter. `#[explained]` has every argument of the binding
+//! converted here.
+
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
+use pyo3::prelude::*;
+
+use crate::error::{Class, Result};
+
+/// An argument as what a function takes.
+pub fn argument<'a, 'py, T>(function: &str, parameter: &str, given: &'a Bound<'py, PyAny>) -> PyResult<T>
+where
+    T: FromPyObject<'a, 'py>,
+{
+    given.extract().map_err(|error: T::Error| named(given.py(), function, parameter, error.into()))
+}
+
+/// An argument as what a converter makes of it.
+pub fn by<'a, 'py, T>(
+    function: &str,
+    parameter: &str,
+    given: &'a Bound<'py, PyAny>,
+    converter: impl Fn(&'a Bound<'py, PyAny>) -> PyResult<T>,
+) -> PyResult<T> {
+    converter(given).map_err(|error| named(given.py(), function, parameter, error))
+}
+
+/// What is made of arguments that a function takes one by one, which are converted within it.
+pub fn parts<T>(py: Python<'_>, function: &str, parameter: &str, made: Result<T>) -> Result<T> {
+    made.map_err(|raised| named(py, function, parameter, raised.into()).into())
+}
+
+/// The error, which says first what it is about. What code of the user's raised stays as it is.
+#[cold]
+pub fn named(py: Python<'_>, function: &str, parameter: &str, error: PyErr) -> PyErr {
+    let text = error.value(py).to_string();
+    let told = format!("{function}: {parameter}: ");
+    let message = match text.strip_prefix(&format!("{function}: ")).unwrap_or(&text) {
+        rest if rest.starts_with(&format!("{parameter}: ")) => format!("{function}: {rest}"),
+        rest => told + rest,
+    };
+    if Class::is_ours(&error, py) {
+        return match error.value(py).setattr("args", (message,)) {
+            Ok(()) => error,
+            Err(failed) => failed,
+        };
+    }
+    // PyO3's own: no line of Python raised it.
+    if error.traceback(py).is_some() {
+        return error;
+    }
+    let class = error.get_type(py);
+    if class.is(py.get_type::<PyTypeError>()) {
+        return Class::ArgumentType.raise(message).into();
+    }
+    if class.is(py.get_type::<PyOverflowError>()) {
+        return Class::Argument.raise(message).into();
+    }
+    error
+}
