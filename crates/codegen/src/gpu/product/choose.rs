@@ -22,19 +22,30 @@ pub struct Shape {
 }
 
 /// Tiles for warpgroups, from large ones to small ones.
-const WARPGROUPS: [WgmmaTile; 7] = {
+const WARPGROUPS: [WgmmaTile; 5] = {
     let large = WgmmaTile::LARGE;
     let most = WgmmaTile { columns: 192, ..large };
     let half = WgmmaTile { columns: 128, stages: 6, ..large };
     let quarter = WgmmaTile { columns: 64, stages: 8, ..large };
-    let one = WgmmaTile { groups: 1, registers: false, persistent: false, ..large };
-    let few = [
-        WgmmaTile { columns: 256, stages: 5, ..one },
-        WgmmaTile { columns: 128, stages: 6, ..one },
-        WgmmaTile { columns: 64, stages: 8, ..one },
-    ];
-    [large, most, half, quarter, few[0], few[1], few[2]]
+    [large, most, half, quarter, WgmmaTile { columns: 64, stages: 8, ..ONE }]
 };
+
+/// A tile of one warpgroup, for few rows.
+const ONE: WgmmaTile = WgmmaTile { groups: 1, registers: false, persistent: false, ..WgmmaTile::LARGE };
+
+/// The tile whose depth is divided where all tiles together are few.
+const DIVIDED: WgmmaTile = WgmmaTile { columns: 128, stages: 8, ..ONE };
+
+/// Tiles for few rows, which read long pieces of rows of B.
+const FEW_ROWS: [WgmmaTile; 3] = [
+    WgmmaTile { columns: 256, stages: 5, ..ONE },
+    WgmmaTile { columns: 192, stages: 6, ..ONE },
+    WgmmaTile { columns: 128, stages: 8, ..ONE },
+];
+
+/// Bytes of B from which on few rows wait for memory, and from which on they do so for long.
+const WAITS: u64 = 16 << 20;
+const WAITS_LONG: u64 = 120 << 20;
 
 /// Blocks at most that divide the depth of a tile: as many as any GPU has in a cluster.
 const SPLIT: u32 = 8;
@@ -49,7 +60,10 @@ pub fn choose(product: &Product, shape: Shape, multiprocessors: u64, warpgroups:
     let tiles: Vec<Tile> = if product.dtype == DType::F32 {
         [FmaTile::LARGE, FmaTile::SMALL].map(Tile::Fma).to_vec()
     } else if warpgroups && some && product.align.is_multiple_of(16) && !product.groups {
-        WARPGROUPS.into_iter().flat_map(splits).map(Tile::Wgmma).collect()
+        if let Some(tile) = few_rows(shape, multiprocessors) {
+            return Tile::Wgmma(tile);
+        }
+        WARPGROUPS.into_iter().chain(divided(DIVIDED)).map(Tile::Wgmma).collect()
     } else {
         WARPS.map(Tile::Mma).to_vec()
     };
@@ -58,8 +72,29 @@ pub fn choose(product: &Product, shape: Shape, multiprocessors: u64, warpgroups:
 }
 
 /// A tile by as many blocks as may divide its depth.
-fn splits(tile: WgmmaTile) -> impl Iterator<Item = WgmmaTile> {
-    (1..=SPLIT).map(move |split| WgmmaTile { split, persistent: tile.persistent && split == 1, ..tile })
+fn divided(tile: WgmmaTile) -> impl Iterator<Item = WgmmaTile> {
+    (2..=SPLIT).map(move |split| WgmmaTile { split, ..tile })
+}
+
+/// The tile of a product of few rows, which takes as long as memory gives B. On an H200, half of the multiprocessors keep memory
+/// busy, and more of them are in each other's way; where each has long to go, three quarters are best, with fewer stages.
+fn few_rows(shape: Shape, multiprocessors: u64) -> Option<WgmmaTile> {
+    let bytes = 2 * shape.n * shape.k;
+    if shape.m > 64 || shape.batch > 1 || bytes < WAITS {
+        return None;
+    }
+    let long = bytes >= WAITS_LONG;
+    let wanted = if long { multiprocessors * 3 / 4 } else { multiprocessors / 2 };
+    let away = |tile: &WgmmaTile| {
+        let blocks = shape.n.div_ceil(tile.columns.into()) * u64::from(tile.split);
+        // A tenth more or fewer is the same; then the widest tile is.
+        ((blocks as f64 / wanted.max(1) as f64).ln().abs() * 10.0).round()
+    };
+    let tiles = FEW_ROWS.into_iter().flat_map(|tile| {
+        let tile = if long { WgmmaTile { stages: tile.stages.min(768 / tile.columns), ..tile } } else { tile };
+        std::iter::once(tile).chain(divided(tile))
+    });
+    tiles.min_by(|a, b| away(a).total_cmp(&away(b)))
 }
 
 /// What the model counts of a tile.
@@ -76,14 +111,15 @@ struct Costs {
     slice: f64,
 }
 
-/// Bytes a cycle that come from memory for all multiprocessors, of an H200, and for one of them.
-const MEMORY: f64 = 2100.0;
-const MEMORY_OF_ONE: f64 = 64.0;
+/// Bytes a cycle that come from memory, and from the second-level cache, for all multiprocessors of an H200.
+const MEMORY: f64 = 2170.0;
+const CACHE: f64 = 3800.0;
 /// Cycles in which one warpgroup waits for a slice, starts its products and waits for those before.
 const SLICE_OF_ONE: f64 = 350.0;
-/// Bytes a cycle that a block reads of the sums of others, and cycles in which these wait for each other.
-const REMOTE: f64 = 32.0;
-const MEET: f64 = 1500.0;
+/// Cycles in which blocks wait for each other, each of them, and for each value of theirs.
+const MEET: f64 = 6000.0;
+const MEET_EACH: f64 = 300.0;
+const MEET_VALUE: f64 = 1.2;
 /// Neighbours among which a cluster has its multiprocessors.
 const NEIGHBOURS: u64 = 16;
 
@@ -99,9 +135,6 @@ pub fn estimate(tile: &Tile, shape: Shape, multiprocessors: u64) -> f64 {
             let written = (rows + columns) * 64 * 2;
             let slice = products.max((read + written) as f64 / 128.0);
             let slice = if tile.groups == 1 { slice.max(SLICE_OF_ONE) } else { slice };
-            // Rows and columns that there are not are not read.
-            let copied = (rows.min(shape.m) + columns.min(shape.n)) * 64 * 2;
-            let slice = slice.max(copied as f64 / MEMORY_OF_ONE);
             Costs { rows, columns, cluster: u64::from(tile.cluster), split: u64::from(tile.split), resident: 1, slice }
         }
         Tile::Mma(tile) => {
@@ -135,13 +168,18 @@ pub fn estimate(tile: &Tile, shape: Shape, multiprocessors: u64) -> f64 {
     let stored = (rows.min(shape.m) * columns) as f64;
     let mut fixed = 1000.0 + 0.25 * stored;
     if split > 1 {
-        fixed += MEET + 4.0 * stored * (1.0 / 128.0 + 1.0 / REMOTE);
+        fixed += MEET + MEET_EACH * split as f64 + MEET_VALUE * stored;
     }
-    let busy = turns * (slices * at_once as f64 * slice + fixed);
+    let mut busy = turns * (slices * at_once as f64 * slice + fixed);
+    if split > 1 {
+        // Rows and columns that there are not are not read.
+        let copied = blocks * (rows.min(shape.m) + columns.min(shape.n)) * 64 * 2;
+        busy = busy.max(copied as f64 * slices / CACHE);
+    }
     let bytes = 2 * shape.batch * (shape.m * shape.k + shape.k * shape.n + shape.m * shape.n);
     let memory = bytes as f64 / MEMORY;
     // Both go on at the same time, but not at all times.
-    busy.max(memory) + 0.1 * busy.min(memory)
+    busy.max(memory) + 0.25 * busy.min(memory)
 }
 
 #[cfg(test)]
@@ -177,6 +215,17 @@ mod tests {
         for (m, n, k) in [(512, 4096, 4096), (1024, 1024, 4096), (16, 4096, 4096), (256, 256, 65536), (64, 4096, 512)] {
             assert!(blocks(chosen(m, n, k), m, n) >= 64, "{m} {n}: {:?}", chosen(m, n, k));
         }
+        // As measured: no kernel divides its depth that has enough tiles.
+        let split = |m, n, k| match chosen(m, n, k) {
+            Tile::Wgmma(tile) => (tile.groups, tile.columns, tile.split),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(split(256, 256, 65536), (1, 128, 8));
+        assert_eq!([split(512, 4096, 11008), split(512, 4096, 4096)], [(2, 128, 1); 2]);
+        assert_eq!([split(1024, 1024, 16384), split(1024, 1024, 1024)], [(2, 64, 1); 2]);
+        assert_eq!([split(16, 4096, 4096), split(16, 11008, 4096)], [(1, 256, 4), (1, 192, 1)]);
+        assert_eq!([split(16, 8192, 8192), split(16, 28672, 8192)], [(1, 256, 3), (1, 256, 1)]);
+        assert_eq!([split(127, 4096, 4096), split(16, 768, 768)], [(1, 64, 1); 2]);
         // A third turn of the largest tile would be for a few of them.
         assert_eq!(chosen(3072, 3072, 3072), Tile::Wgmma(WgmmaTile { columns: 192, ..WgmmaTile::LARGE }));
     }
