@@ -210,6 +210,23 @@ def test_small_products_of_f32_are_dot_products(shape):
     check((x @ y.T + z).relu(), np.maximum(a.astype(np.float64) @ b.T + c, 0), rtol=1e-4, atol=1e-4)
 
 
+def test_bytes_that_begin_anywhere_are_not_loaded_sixteen_at_once():
+    # LLVM does that for vectors of 16 bytes, however they are aligned; GPUs trap.
+    a = (np.arange(1500) % 100).astype(np.int8).reshape(5, 300)
+    x = on(a).realize()
+    both = svod.cat([x, x], 1)
+    assert "ld.global.nc.v4" not in both.contiguous().prepare().kernels[0].assembly
+    check(both, np.concatenate([a, a], 1))
+    for first in range(1, 9):
+        check(x[:, first:].contiguous() + 0, a[:, first:])
+
+
+def test_variances_of_many_points_whose_parts_do_not_divide_them():
+    for n in (300_000, 70_001):
+        a = data(n) + 100
+        check(on(a).var(0), a.astype(np.float64).var(), rtol=1e-4)
+
+
 def test_projections_of_one_value_are_kernels_of_their_own():
     x, *weights = (svod.Tensor(data(*s, seed=i)).to(CUDA).realize() for i, s in enumerate([(64, 48)] + [(48, 48)] * 3))
     plan = svod.prepare(*(x @ w for w in weights), inputs=[x])

@@ -13,6 +13,10 @@ use svod_dtype::{Const, DType};
 use svod_ir::alu::Alu;
 use svod_ir::linear::{Ty, Val};
 
+/// Lanes of bytes that LLVM 19 loads by one instruction for NVIDIA's GPUs, which needs them to be aligned, whatever is said of
+/// their alignment.
+const ALIGNED_BYTES: u32 = 16;
+
 impl Function<'_> {
     /// Lanes of the whole vector.
     pub(super) fn whole(&self, v: Val) -> u32 {
@@ -285,7 +289,31 @@ impl Function<'_> {
 
     fn load_whole(&mut self, of: Ty, access: &Access) -> String {
         let Access { pointer, align, scope, .. } = access;
-        self.temporary(format_args!("load {}, ptr {pointer}, align {align}{scope}", ty(of)))
+        if of.dtype.bytes() > 1 || of.lanes < ALIGNED_BYTES || *align >= ALIGNED_BYTES as usize {
+            return self.temporary(format_args!("load {}, ptr {pointer}, align {align}{scope}", ty(of)));
+        }
+        let (part, align) = (Ty { lanes: ALIGNED_BYTES / 2, ..of }, *align.min(&(ALIGNED_BYTES as usize / 2)));
+        let mut parts: Vec<String> = (0..of.lanes)
+            .step_by(part.lanes as usize)
+            .map(|lane| {
+                let at = self.temporary(format_args!("getelementptr i8, ptr {pointer}, i64 {lane}"));
+                self.temporary(format_args!("load {}, ptr {at}, align {align}{scope}", ty(part)))
+            })
+            .collect();
+        let mut lanes = part.lanes;
+        while parts.len() > 1 {
+            let order: Vec<String> = (0..2 * lanes).map(|lane| format!("i32 {lane}")).collect();
+            let half = ty(Ty { lanes, ..of });
+            parts = parts
+                .chunks(2)
+                .map(|two| {
+                    let order = format!("<{} x i32> <{}>", 2 * lanes, order.join(", "));
+                    self.temporary(format_args!("shufflevector {half} {}, {half} {}, {order}", two[0], two[1]))
+                })
+                .collect();
+            lanes *= 2;
+        }
+        parts.remove(0)
     }
 
     /// The pointer to one lane.

@@ -66,7 +66,7 @@ pub(super) fn paired(
         opts.push(Opt::Pairs { stage: kernel.stages[*stage].name.clone() });
     }
     let found: Option<Vec<_>> = found.iter().map(|(stage, _)| Some((*stage, recognise(&kernel, *stage)?))).collect();
-    let mut choice = Choice { kernel: &kernel, target, strict: false, panels, opts };
+    let mut choice = Choice { kernel: &kernel, target, strict: false, panels, rows_in_registers: true, opts };
     choice.contraction(&found?);
     Some(choice.opts.into())
 }

@@ -55,7 +55,8 @@ pub(super) fn schedule(kernel: &Kernel, stage: usize, target: &Target) -> Option
         flat = kernel.clone();
         plane = flatten(&mut flat, stage, lanes_of(kernel, stage, target)?).ok()?;
     }
-    let mut choice = Choice { kernel: &flat, target, strict: false, panels: None, opts: Vec::new() };
+    let mut choice =
+        Choice { kernel: &flat, target, strict: false, panels: None, rows_in_registers: true, opts: Vec::new() };
     match tiled {
         Some(c) => choice.convolution(stage, &c, &plane),
         None => choice.few_channels(stage, &plane),

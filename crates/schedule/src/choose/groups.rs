@@ -256,7 +256,7 @@ impl Choice<'_> {
     /// it, which stay in registers from one stage to the next. A group has as many threads as these need.
     pub(super) fn row_of_groups(&self, axis: AxisId) -> Option<i64> {
         let k = self.kernel;
-        self.target.groups?;
+        self.target.groups.filter(|_| self.rows_in_registers)?;
         // An axis that a reduction keeps is one of several rows.
         let reduction = |body: &Body| matches!(body, Body::Reduce { .. });
         let keeps = |at: usize| reduction(&k.stages[at].body) && k.stages[at].over.contains(&axis);

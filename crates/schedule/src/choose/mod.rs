@@ -69,7 +69,7 @@ pub fn strict_heuristic(kernel: &Kernel, target: &Target) -> Schedule {
 
 fn choose(kernel: &Kernel, target: &Target, strict: bool, panels: Option<i64>) -> (Schedule, Product) {
     let opts = if strict { vec![Opt::Strict] } else { Vec::new() };
-    let mut choice = Choice { kernel, target, strict, panels, opts };
+    let mut choice = Choice { kernel, target, strict, panels, rows_in_registers: true, opts };
     let last = kernel.stages.len().saturating_sub(1);
     if target.groups.is_some() {
         choice.for_groups();
@@ -81,7 +81,7 @@ fn choose(kernel: &Kernel, target: &Target, strict: bool, panels: Option<i64>) -
         if strict || !found.has_few_rows(kernel) {
             return (tiles, None);
         }
-        let mut choice = Choice { kernel, target, strict, panels, opts: Vec::new() };
+        let mut choice = Choice { kernel, target, strict, panels, rows_in_registers: true, opts: Vec::new() };
         if !choice.attention_of_few(&found) {
             // One row after the other.
             choice.opts.clear();
@@ -121,6 +121,8 @@ struct Choice<'k> {
     strict: bool,
     /// Columns of the panels that a constant operand of a contraction has to have, if that is settled.
     panels: Option<i64>,
+    /// Whether a row that several stages read may be laid out as a whole, where threads share its vectors.
+    rows_in_registers: bool,
     opts: Vec<Opt>,
 }
 

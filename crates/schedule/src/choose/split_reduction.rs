@@ -11,7 +11,7 @@ use crate::apply::{Scheduled, apply};
 use crate::kernel::access::reads;
 use crate::kernel::access::{extent, round};
 use crate::kernel::contraction::{recognise, stage_axes};
-use crate::language::Opt;
+use crate::language::{LoopRef, Opt};
 use svod_ir::expr::{Expr, ExprPool, Mem, ParamId, TempId};
 use svod_ir::kernel::{AxisId, Body, Emit, Kernel, Param, Stage};
 
@@ -106,15 +106,26 @@ impl Choice<'_> {
     /// Chooses for some stages of a kernel, the last of which reads the others.
     fn phase(&mut self, cut: &Scheduled, stages: &[usize]) {
         let kernel = only(&cut.kernel, stages);
-        let mut inner = Choice { kernel: &kernel, opts: Vec::new(), ..*self };
         let last = stages.len() - 1;
         let part = stages[last] >= self.kernel.stages.len();
+        // Where the last part is shorter than the others, it is no row whose vectors are all laid out.
+        let rows_in_registers = self.rows_in_registers && !(part && self.has_a_shorter_part());
+        let mut inner = Choice { kernel: &kernel, opts: Vec::new(), rows_in_registers, ..*self };
         match cut.writes(stages[last]) {
             true if part && inner.narrow_parts() => {}
             true => inner.stage(last),
             false => _ = inner.stage_of_row(last, &kernel.stages[last].over, None),
         }
         self.opts.append(&mut inner.opts);
+    }
+
+    /// Whether a reduction was cut in parts that do not divide it.
+    fn has_a_shorter_part(&self) -> bool {
+        let divides = |at: &LoopRef, by: u64| {
+            let axis = self.kernel.axes.iter().find(|axis| axis.var.name() == at.axis);
+            axis.is_some_and(|axis| axis.extent.divisible_by(by as i64) == Some(true))
+        };
+        self.opts.iter().any(|opt| matches!(opt, Opt::SplitReduction { at, by } if !divides(at, *by)))
     }
 }
 
