@@ -476,3 +476,10 @@ np.testing.assert_allclose((x @ x.T).numpy(), a @ a.T, rtol=1e-3, atol=1e-3)
 print("right")
 """
     assert run(program, SVOD_CUDA=machine) == "right\n"
+
+
+def test_quantiles():
+    a = data(7, 33)
+    x = on(a)
+    check(svod.quantile(x, 0.25, axis=1), np.quantile(a, 0.25, axis=1), rtol=1e-5)
+    check(svod.percentile(x, [10, 50]), np.percentile(a, [10, 50]), rtol=1e-5)

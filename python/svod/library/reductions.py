@@ -396,6 +396,8 @@ def _quantile(
         raise DTypeError(f"{name}: real numbers are expected, not {x.dtype.name}")
     x = _as_floats(x)
     parts = _tensor(q).cast("float64")
+    if not isinstance(q, Tensor) and isinstance(x.device, str):
+        parts = parts.to(x.device)
     if parts.ndim > 1:
         raise ShapeError(f"{name}: q is a number or a vector, not of shape {parts.shape}")
     rank = x.ndim
