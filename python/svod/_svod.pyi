@@ -3032,7 +3032,7 @@ class Tensor:
     def masked_fill_(self, /, mask: _Operand, value: _Operand) -> Self:
         """Becomes what `masked_fill` makes of it."""
     def masked_scatter(x, mask: _Operand, source: _Operand, /) -> Tensor:
-        """The elements of `source`, one after the other, where a mask holds.
+        """The elements of `source`, one after the other, where a mask holds, with which the tensor broadcasts.
 
         >>> import svod
         >>> svod.masked_scatter(svod.zeros(3), svod.Tensor([True, False, True]), svod.Tensor([1.0, 2.0])).tolist()
@@ -3824,6 +3824,8 @@ class Tensor:
         at sample k times `hop_length`, and the signal is continued at its ends as `pad_mode` says. Of real signals
         only
         frequencies from 0 up are told, unless `onesided` is false. `normalized` divides by the root of `n_fft`.
+        Without
+        `return_complex` the last dimension is that of the two parts of numbers.
 
         Allen and Rabiner 1977.
 

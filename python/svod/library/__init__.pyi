@@ -1124,8 +1124,10 @@ def categorical(
     [1, 1]
     """
 
-def cdist(x1: _Operand, x2: _Operand, /, p: builtins.float = 2.0) -> Tensor:
+def cdist(x1: _Operand, x2: _Operand, /, p: builtins.float = 2.0, compute_mode: builtins.str | None = None) -> Tensor:
     """The distances, by the `p`-norm, of each row of `x1` from each row of `x2`; dimensions before broadcast.
+
+    PyTorch's `compute_mode` changes nothing: differences are taken, which lose no digits.
 
     >>> import svod
     >>> svod.cdist(svod.Tensor([[0.0, 0.0]]), svod.Tensor([[3.0, 4.0], [0.0, 0.0]])).tolist()
@@ -2071,13 +2073,15 @@ def gradient(
     x: _Operand,
     /,
     *,
-    spacing: builtins.float | Sequence[builtins.float] = 1,
+    spacing: builtins.float | Tensor | Sequence[builtins.float | Tensor] | None = None,
     axis: builtins.int | Sequence[builtins.int] | None = None,
     edge_order: builtins.int = 1,
     dim: builtins.int | Sequence[builtins.int] | None = None,
 ) -> tuple[Tensor, ...]:
     """The slopes along axes, by default all, one tensor for each: by the points beside a point, at the ends by the
-    first two, or, with an `edge_order` of 2, three.
+    first two, or, with an `edge_order` of 2, three. `spacing` is the distance of points, by default 1, or one for
+    each
+    axis; or for each axis a vector of its coordinates (Fornberg 1988).
 
     >>> import svod
     >>> svod.gradient(svod.Tensor([1.0, 4.0, 9.0]))[0].tolist()
@@ -2839,7 +2843,7 @@ def masked_fill(x: _Operand, /, mask: _Operand, value: _Operand) -> Tensor:
     """`value` where the mask holds, else `self`."""
 
 def masked_scatter(x: _Operand, mask: _Operand, source: _Operand, /) -> Tensor:
-    """The elements of `source`, one after the other, where a mask holds.
+    """The elements of `source`, one after the other, where a mask holds, with which the tensor broadcasts.
 
     >>> import svod
     >>> svod.masked_scatter(svod.zeros(3), svod.Tensor([True, False, True]), svod.Tensor([1.0, 2.0])).tolist()
@@ -2887,7 +2891,7 @@ def median(
     """
 
 def meshgrid(*arrays: Any, indexing: builtins.str = "xy") -> list[Tensor]:
-    """Coordinates of the points of a grid: one tensor for each of these 1-d ones, all of one shape.
+    """Coordinates of the points of a grid: one tensor for each of these 1-d ones, or of a list, all of one shape.
 
     With `indexing="ij"` axis `i` is that of the `i`-th; with `"xy"` the first two are exchanged.
 
@@ -3962,14 +3966,18 @@ def squeeze_copy(
 def std_mean(
     x: _Operand,
     /,
-    axis: _Axis = None,
-    *,
-    correction: builtins.float = 1,
+    axis: _Axis | builtins.bool | None = None,
+    unbiased: builtins.bool | None = None,
     keepdims: builtins.bool = False,
-    dim: _Axis = None,
+    *,
+    correction: builtins.float | None = None,
+    dim: _Axis | builtins.bool | None = None,
     keepdim: builtins.bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """The deviation and the mean along axes, by default of all.
+    """The deviation and the mean along axes, by default of all. Squares are divided by the number of elements
+    without
+    `correction`, by default 1; PyTorch's former `unbiased`, which may stand in the place of axes, is 1, or 0 if
+    false.
 
     >>> import svod
     >>> [part.item() for part in svod.std_mean(svod.Tensor([1.0, 2.0, 3.0]))]
@@ -3997,6 +4005,8 @@ def stft(
     at sample k times `hop_length`, and the signal is continued at its ends as `pad_mode` says. Of real signals
     only
     frequencies from 0 up are told, unless `onesided` is false. `normalized` divides by the root of `n_fft`.
+    Without
+    `return_complex` the last dimension is that of the two parts of numbers.
 
     Allen and Rabiner 1977.
 
@@ -4457,14 +4467,17 @@ def vander(x: _Operand, /, N: builtins.int | None = None, increasing: builtins.b
 def var_mean(
     x: _Operand,
     /,
-    axis: _Axis = None,
-    *,
-    correction: builtins.float = 1,
+    axis: _Axis | builtins.bool | None = None,
+    unbiased: builtins.bool | None = None,
     keepdims: builtins.bool = False,
-    dim: _Axis = None,
+    *,
+    correction: builtins.float | None = None,
+    dim: _Axis | builtins.bool | None = None,
     keepdim: builtins.bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """The variance and the mean along axes, by default of all.
+    """The variance and the mean along axes, by default of all. Squares are divided by the number of elements without
+    `correction`, by default 1; PyTorch's former `unbiased`, which may stand in the place of axes, is 1, or 0 if
+    false.
 
     >>> import svod
     >>> [part.item() for part in svod.var_mean(svod.Tensor([1.0, 2.0, 3.0]))]

@@ -74,8 +74,10 @@ def bucketize(x: Any, boundaries: Any, /, *, out_int32: bool = False, right: boo
     return found.int() if out_int32 else found
 
 
-def cdist(x1: Tensor, x2: Tensor, /, p: float = 2.0) -> Tensor:
+def cdist(x1: Tensor, x2: Tensor, /, p: float = 2.0, compute_mode: str | None = None) -> Tensor:
     """The distances, by the `p`-norm, of each row of `x1` from each row of `x2`; dimensions before broadcast.
+
+    PyTorch's `compute_mode` changes nothing: differences are taken, which lose no digits.
 
     >>> import svod
     >>> svod.cdist(svod.Tensor([[0.0, 0.0]]), svod.Tensor([[3.0, 4.0], [0.0, 0.0]])).tolist()
@@ -138,17 +140,25 @@ def dist(x: Tensor, other: Any, /, p: float = 2) -> Tensor:
 
 
 def gradient(
-    x: Tensor, /, *, spacing: float | Sequence[float] = 1, axis: int | Sequence[int] | None = None, edge_order: int = 1
+    x: Tensor,
+    /,
+    *,
+    spacing: float | Tensor | Sequence[float | Tensor] | None = None,
+    axis: int | Sequence[int] | None = None,
+    edge_order: int = 1,
 ) -> tuple[Tensor, ...]:
     """The slopes along axes, by default all, one tensor for each: by the points beside a point, at the ends by the
-    first two, or, with an `edge_order` of 2, three.
+    first two, or, with an `edge_order` of 2, three. `spacing` is the distance of points, by default 1, or one for each
+    axis; or for each axis a vector of its coordinates (Fornberg 1988).
 
     >>> import svod
     >>> svod.gradient(svod.Tensor([1.0, 4.0, 9.0]))[0].tolist()
     [3.0, 4.0, 5.0]
     """
     axes = range(x.ndim) if axis is None else (axis,) if isinstance(axis, int) else axis
-    steps = [spacing] * len(axes) if isinstance(spacing, int | float) else list(spacing)
+    if isinstance(spacing, Tensor):
+        spacing = [spacing] if spacing.ndim else spacing.item()
+    steps = list(spacing) if isinstance(spacing, Sequence) else [1 if spacing is None else spacing] * len(axes)
     if edge_order not in (1, 2) or len(steps) != len(axes):
         raise ArgumentError(
             f"gradient: edge_order 1 or 2 and a spacing for each axis are expected, not {edge_order}, {steps}"
@@ -493,10 +503,14 @@ def _trapezoids(y: Tensor, x: Tensor | None, dx: float, axis: int) -> Tensor:
     return both * (x.narrow(axis, 1, n) - x.narrow(axis, 0, n)) / 2
 
 
-def _slopes(x: Tensor, by: float, edge_order: int) -> Tensor:
-    """The slopes along the last dimension."""
+def _slopes(x: Tensor, by: Any, edge_order: int) -> Tensor:
+    """The slopes along the last dimension, of points at this distance or of these coordinates."""
     if x.shape[-1] < edge_order + 1:
         raise ShapeError(f"gradient: at least {edge_order + 1} points are expected, not {x.shape[-1]}")
+    if isinstance(by, Tensor) and by.ndim:
+        if by.shape != x.shape[-1:]:
+            raise ShapeError(f"gradient: coordinates of {x.shape[-1]} points are expected, not {tuple(by.shape)}")
+        return _slopes_between(x, by.cast(x.dtype), edge_order)
     middle = (x[..., 2:] - x[..., :-2]) / (2 * by)
     if edge_order == 1:
         ends = [(x[..., 1:2] - x[..., :1]) / by, (x[..., -1:] - x[..., -2:-1]) / by]
@@ -506,6 +520,19 @@ def _slopes(x: Tensor, by: float, edge_order: int) -> Tensor:
             (3 * x[..., -1:] - 4 * x[..., -2:-1] + x[..., -3:-2]) / (2 * by),
         ]
     return cat([ends[0], middle, ends[1]], -1)
+
+
+def _slopes_between(x: Tensor, at: Tensor, edge_order: int) -> Tensor:
+    """The slopes along the last dimension at these coordinates: of the parabola through three points, or a line."""
+    apart = at[1:] - at[:-1]
+    slopes = (x[..., 1:] - x[..., :-1]) / apart
+    before, behind = apart[:-1], apart[1:]
+    bends = (slopes[..., 1:] - slopes[..., :-1]) / (before + behind)
+    middle = slopes[..., :-1] + bends * before
+    first, last = slopes[..., :1], slopes[..., -1:]
+    if edge_order == 2:
+        first, last = first - bends[..., :1] * apart[:1], last + bends[..., -1:] * apart[-1:]
+    return cat([first, middle, last], -1)
 
 
 def _convolved(name: str, x: Tensor, v: Tensor, mode: str) -> Tensor:

@@ -44,7 +44,7 @@ def full_like(x: Tensor, /, fill_value: Any, *, dtype: Any = None, device: str |
 
 
 def meshgrid(*arrays: Any, indexing: str = "xy") -> list[Tensor]:
-    """Coordinates of the points of a grid: one tensor for each of these 1-d ones, all of one shape.
+    """Coordinates of the points of a grid: one tensor for each of these 1-d ones, or of a list, all of one shape.
 
     With `indexing="ij"` axis `i` is that of the `i`-th; with `"xy"` the first two are exchanged.
 
@@ -54,6 +54,8 @@ def meshgrid(*arrays: Any, indexing: str = "xy") -> list[Tensor]:
     """
     if indexing not in ("xy", "ij"):
         raise ArgumentError(f"meshgrid: indexing is 'xy' or 'ij', not {indexing!r}")
+    if len(arrays) == 1 and isinstance(arrays[0], list | tuple) and all(isinstance(one, Tensor) for one in arrays[0]):
+        (arrays,) = arrays
     lines = [_tensor(one).flatten() for one in arrays]
     shape = tuple(line.shape[0] for line in lines)
     made = []

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from svod._svod import ArgumentError, ShapeError, Tensor, _tensor, arange, stack, where, zeros
-from svod.library.manipulation import _counted, _extents
+from svod.library.manipulation import _counted, _extents, broadcast_shapes
 
 __all__ = [
     "apply",
@@ -181,12 +181,13 @@ def map2(x: Tensor, x1: Tensor, x2: Tensor, callable: Callable[[Any, Any, Any], 
 
 
 def masked_scatter(x: Tensor, mask: Tensor, source: Tensor, /) -> Tensor:
-    """The elements of `source`, one after the other, where a mask holds.
+    """The elements of `source`, one after the other, where a mask holds, with which the tensor broadcasts.
 
     >>> import svod
     >>> svod.masked_scatter(svod.zeros(3), svod.Tensor([True, False, True]), svod.Tensor([1.0, 2.0])).tolist()
     [1.0, 0.0, 2.0]
     """
+    x = x.expand(*broadcast_shapes(x.shape, mask.shape))
     if source.numel() == 0:
         return x
     whole = mask.expand(*x.shape)
@@ -263,7 +264,7 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int], /) -> tuple[Tenso
     >>> [one.tolist() for one in svod.unravel_index(svod.Tensor([5]), (2, 3))]
     [[1], [2]]
     """
-    found, rest = [], indices
+    found, rest = [], indices.long()
     for extent in reversed(_extents(shape)):
         found.append(rest % extent)
         rest = rest // extent

@@ -39,7 +39,7 @@ def addbmm(x: Tensor, batch1: Tensor, batch2: Tensor, /, *, beta: Any = 1, alpha
     >>> svod.addbmm(svod.ones(1, 1), svod.ones(2, 1, 3), svod.ones(2, 3, 1)).tolist()
     [[7.0]]
     """
-    return _plus("addbmm", x, bmm(batch1, batch2).sum(0), beta, alpha)
+    return _plus("addbmm", x, bmm(batch1, batch2).sum(0, dtype=batch1.dtype), beta, alpha)
 
 
 def addmm(x: Tensor, mat1: Tensor, mat2: Tensor, /, *, beta: Any = 1, alpha: Any = 1) -> Tensor:

@@ -119,7 +119,8 @@ def cov(
     correction = next((one for one in (correction, ddof) if one is not None), 0 if bias else 1)
     x = _as_floats(x)
     rows = (x if rowvar else x.mT) if x.ndim == 2 else x.reshape(1, -1)
-    given = [_tensor(one).cast(x.dtype) for one in (fweights, aweights) if one is not None]
+    kind = (x.real if x.is_complex() else x).dtype
+    given = [_tensor(one).cast(kind) for one in (fweights, aweights) if one is not None]
     if not given:
         count: Any = rows.shape[1]
         centred = rows - rows.mean(1, True)
@@ -333,27 +334,52 @@ def quantile(
 
 
 def std_mean(
-    x: Tensor, /, axis: Axis = None, *, correction: float = 1, keepdims: bool = False
+    x: Tensor,
+    /,
+    axis: Axis | bool = None,
+    unbiased: bool | None = None,
+    keepdims: bool = False,
+    *,
+    correction: float | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The deviation and the mean along axes, by default of all.
+    """The deviation and the mean along axes, by default of all. Squares are divided by the number of elements without
+    `correction`, by default 1; PyTorch's former `unbiased`, which may stand in the place of axes, is 1, or 0 if false.
 
     >>> import svod
     >>> [part.item() for part in svod.std_mean(svod.Tensor([1.0, 2.0, 3.0]))]
     [1.0, 2.0]
     """
-    return x.std(axis, correction=correction, keepdim=keepdims), x.mean(axis, keepdims)
+    axis, by = _corrected("std_mean", axis, unbiased, correction)
+    return x.std(axis, correction=by, keepdim=keepdims), x.mean(axis, keepdims)
 
 
 def var_mean(
-    x: Tensor, /, axis: Axis = None, *, correction: float = 1, keepdims: bool = False
+    x: Tensor,
+    /,
+    axis: Axis | bool = None,
+    unbiased: bool | None = None,
+    keepdims: bool = False,
+    *,
+    correction: float | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The variance and the mean along axes, by default of all.
+    """The variance and the mean along axes, by default of all. Squares are divided by the number of elements without
+    `correction`, by default 1; PyTorch's former `unbiased`, which may stand in the place of axes, is 1, or 0 if false.
 
     >>> import svod
     >>> [part.item() for part in svod.var_mean(svod.Tensor([1.0, 2.0, 3.0]))]
     [1.0, 2.0]
     """
-    return x.var(axis, correction=correction, keepdim=keepdims), x.mean(axis, keepdims)
+    axis, by = _corrected("var_mean", axis, unbiased, correction)
+    return x.var(axis, correction=by, keepdim=keepdims), x.mean(axis, keepdims)
+
+
+def _corrected(name: str, axis: Axis | bool, unbiased: bool | None, correction: float | None) -> tuple[Axis, float]:
+    """Axes, and by how much less than the number of elements a sum of squares is divided."""
+    if isinstance(axis, bool) and unbiased is None:
+        axis, unbiased = None, axis
+    if unbiased is not None and correction is not None:
+        raise ArgumentTypeError(f"{name}: correction and unbiased are one argument: give only one of them")
+    return axis, (1 if correction is None else correction) if unbiased is None else int(unbiased)
 
 
 def _as_floats(x: Tensor) -> Tensor:

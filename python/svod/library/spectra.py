@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import sqrt
 
 from svod import fft
-from svod._svod import ArgumentError, ShapeError, Tensor, ones
+from svod._svod import ArgumentError, ShapeError, Tensor, ones, view_as_real
 
 __all__ = ["istft", "stft"]
 
@@ -28,7 +28,8 @@ def stft(
     A part has `n_fft` samples and begins `hop_length` after the one before, by default a quarter of that; it is
     multiplied by a `window` of `win_length`, which is ones if none is given. With `center` the k-th part has its middle
     at sample k times `hop_length`, and the signal is continued at its ends as `pad_mode` says. Of real signals only
-    frequencies from 0 up are told, unless `onesided` is false. `normalized` divides by the root of `n_fft`.
+    frequencies from 0 up are told, unless `onesided` is false. `normalized` divides by the root of `n_fft`. Without
+    `return_complex` the last dimension is that of the two parts of numbers.
 
     Allen and Rabiner 1977.
 
@@ -36,8 +37,6 @@ def stft(
     >>> svod.stft(svod.ones(16), 8, 4).abs()[:2, 1].tolist()
     [8.0, 0.0]
     """
-    if not return_complex:
-        raise ArgumentError("stft: spectra are complex; `svod.view_as_real` gives their parts")
     if len(x.shape) not in (1, 2):
         raise ShapeError(f"stft: signals of 1 or 2 dimensions are expected, not {tuple(x.shape)}")
     hop, shape = _checked("stft", n_fft, hop_length, win_length, window)
@@ -56,7 +55,8 @@ def stft(
     parts = parts * (ones(n_fft) if shape is None else shape)
     spectra = (fft.rfft if one_sided else fft.fft)(parts, axis=-1).transpose(1, 2)
     spectra = spectra / sqrt(n_fft) if normalized else spectra
-    return spectra[0] if len(x.shape) == 1 else spectra
+    spectra = spectra[0] if len(x.shape) == 1 else spectra
+    return spectra if return_complex else view_as_real(spectra)
 
 
 def istft(
@@ -96,9 +96,8 @@ def istft(
     if frequencies != (n_fft // 2 + 1 if one_sided else n_fft):
         raise ShapeError(f"istft: {frequencies} frequencies for n_fft={n_fft}, onesided={one_sided}")
     rows = spectra.transpose(1, 2) * (sqrt(n_fft) if normalized else 1)
-    parts = fft.irfft(rows, n_fft, axis=-1) if one_sided else fft.ifft(rows, n_fft, axis=-1)
-    if not return_complex and parts.is_complex():
-        parts = parts.real
+    # Of a real signal the frequencies from 0 up tell all.
+    parts = fft.ifft(rows, n_fft, axis=-1) if return_complex else fft.irfft(rows, n_fft, axis=-1)
     shape = ones(n_fft) if shape is None else shape
     count = int(parts.shape[1])
     total = _overlapped(parts * shape, hop)

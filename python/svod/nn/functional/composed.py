@@ -121,7 +121,7 @@ def multi_margin_loss(
 ) -> Tensor:
     """How far each other class of `(batch, classes)` is from `margin` below the target's, to the power `p`, in the mean
     of the classes."""
-    scores, classes = (input, target) if input.ndim == 2 else (input.unsqueeze(0), target.reshape(1))
+    scores, classes = (input, target) if input.ndim == 2 else (input.reshape(1, -1), target.reshape(-1))
     right = scores.gather(1, classes.unsqueeze(1))
     lacking = (margin - right + scores).clamp(min=0) ** p
     if weight is not None:
@@ -135,7 +135,7 @@ def multi_margin_loss(
 def multilabel_margin_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
     """How far each class of `(batch, classes)` that is no target is from 1 below each one that is; targets are listed
     first in their row, up to a -1."""
-    scores, listed = (x if x.ndim == 2 else x.unsqueeze(0) for x in (input, target))
+    scores, listed = (x if x.ndim == 2 else x.reshape(1, -1) for x in (input, target))
     classes = scores.shape[1]
     is_listed = (listed < 0).cumsum(1) == 0
     right = scores.gather(1, listed.clamp(min=0))

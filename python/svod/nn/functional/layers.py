@@ -8,6 +8,7 @@ from typing import Any
 
 from svod._arguments import checked
 from svod._svod import ArgumentError, DTypeError, ShapeError, Tensor, einsum, where
+from svod._svod import complex as joined
 from svod.nn._statistics import written
 from svod.nn.functional.dropout import check_probability, dropout
 from svod.nn.functional.sampling import (
@@ -230,7 +231,7 @@ def conv(
 
     `padding` is a number, one for each dimension, a pair for each, `"same"` or `"valid"`.
     """
-    return input.conv(weight, bias, stride, padding, dilation, groups)
+    return _convolved("conv", input, weight, bias, stride, padding, dilation, groups)
 
 
 @checked
@@ -248,7 +249,7 @@ def conv_transpose(
 
     `padding` is cut off the result, `output_padding` added at its end.
     """
-    return input.conv_transpose(weight, bias, stride, padding, output_padding, groups, dilation)
+    return _convolved("conv_transpose", input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
 @checked
@@ -297,7 +298,7 @@ def conv1d(
 
     `padding` is a number, one for each dimension, a pair for each, `"same"` or `"valid"`.
     """
-    return input.conv1d(weight, bias, stride, padding, dilation, groups)
+    return _convolved("conv1d", input, weight, bias, stride, padding, dilation, groups)
 
 
 @checked
@@ -315,7 +316,7 @@ def conv_transpose1d(
 
     `padding` is cut off the result, `output_padding` added at its end.
     """
-    return input.conv_transpose1d(weight, bias, stride, padding, output_padding, groups, dilation)
+    return _convolved("conv_transpose1d", input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
 @checked
@@ -370,7 +371,7 @@ def conv2d(
 
     `padding` is a number, one for each dimension, a pair for each, `"same"` or `"valid"`.
     """
-    return input.conv2d(weight, bias, stride, padding, dilation, groups)
+    return _convolved("conv2d", input, weight, bias, stride, padding, dilation, groups)
 
 
 @checked
@@ -388,7 +389,7 @@ def conv_transpose2d(
 
     `padding` is cut off the result, `output_padding` added at its end.
     """
-    return input.conv_transpose2d(weight, bias, stride, padding, output_padding, groups, dilation)
+    return _convolved("conv_transpose2d", input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
 @checked
@@ -451,7 +452,7 @@ def conv3d(
 
     `padding` is a number, one for each dimension, a pair for each, `"same"` or `"valid"`.
     """
-    return input.conv3d(weight, bias, stride, padding, dilation, groups)
+    return _convolved("conv3d", input, weight, bias, stride, padding, dilation, groups)
 
 
 @checked
@@ -469,7 +470,7 @@ def conv_transpose3d(
 
     `padding` is cut off the result, `output_padding` added at its end.
     """
-    return input.conv_transpose3d(weight, bias, stride, padding, output_padding, groups, dilation)
+    return _convolved("conv_transpose3d", input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
 @checked
@@ -516,14 +517,21 @@ def _summed(
     input: Tensor, kernel_size: _Numbers, stride: _Numbers | None, padding: _Numbers, ceil_mode: bool, rank: int
 ) -> Tensor:
     """The sums of windows: means of as many elements, zeros where one ends behind the padding."""
-    kernel, edge = (([one] * rank if isinstance(one, int) else list(one)) for one in (kernel_size, padding))
-    step = kernel if stride is None else [stride] * rank if isinstance(stride, int) else list(stride)
+    kernel, edge = (_spread(one, rank) for one in (kernel_size, padding))
+    step = kernel if stride in (None, (), []) else _spread(stride, rank)
     counts = input.avg_pool(kernel, step, edge, ceil_mode).shape[-rank:]
     pads = [
         (before, max(0, (count - 1) * by + reach - extent - before))
         for before, count, by, reach, extent in zip(edge, counts, step, kernel, input.shape[-rank:], strict=True)
     ]
     return input.pad([*[(0, 0)] * (input.ndim - rank), *pads]).avg_pool(kernel, step) * prod(kernel)
+
+
+def _spread(numbers: Any, rank: int) -> list[int]:
+    """A number for each dimension; a single one counts for all."""
+    if isinstance(numbers, int):
+        return [numbers] * rank
+    return list(numbers) * (rank if len(numbers) == 1 else 1)
 
 
 @checked
@@ -563,3 +571,20 @@ def scaled_dot_product_attention(
         scores = where(attn_mask, scores, float("-inf")) if is_bool else scores + attn_mask
     weights = where(scores.amax(-1, True) == float("-inf"), 0.0, scores.softmax(-1))
     return dropout(weights, dropout_p) @ value
+
+
+def _convolved(method: str, input: Tensor, weight: Tensor, bias: Tensor | None, *how: Any) -> Tensor:
+    """A convolution; of complex numbers by those of their parts."""
+    if not (input.is_complex() or weight.is_complex()):
+        made: Tensor = getattr(input, method)(weight, bias, *how)
+        return made
+    of_input, of_weight = ((x.real, x.imag) if x.is_complex() else (x,) for x in (input, weight))
+    parts = [[getattr(x, method)(w, None, *how) for w in of_weight] for x in of_input]
+    if len(of_input) == 1:
+        real, imaginary = parts[0]
+    elif len(of_weight) == 1:
+        real, imaginary = parts[0][0], parts[1][0]
+    else:
+        real, imaginary = parts[0][0] - parts[1][1], parts[0][1] + parts[1][0]
+    made = joined(real, imaginary)
+    return made if bias is None else made + bias.reshape(-1, *[1] * (weight.ndim - 2))

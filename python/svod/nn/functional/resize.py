@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+import svod
 from svod._arguments import checked
 from svod._svod import ArgumentError, ShapeError, Tensor, arange, minimum
+from svod._svod import complex as joined
 
 __all__ = [
     "adaptive_max_pool1d",
@@ -29,7 +31,7 @@ __all__ = [
 
 
 @checked
-def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
+def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: complex | None = None) -> Tensor:
     """More elements before and after the last axes: pairs of numbers, the last axis first.
 
     They are `value`, by default 0, with `"constant"`; what is mirrored at the edge, `"reflect"`; the edge itself,
@@ -44,7 +46,10 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
         raise ArgumentError(f"pad: {numbers} are no pairs for the axes of {tuple(input.shape)}")
     pairs = list(zip(numbers[::2], numbers[1::2], strict=True))
     if mode == "constant":
-        return input.pad([*[(0, 0)] * (input.ndim - len(pairs)), *pairs[::-1]], 0.0 if value is None else value)
+        padding, fill = [*[(0, 0)] * (input.ndim - len(pairs)), *pairs[::-1]], 0.0 if value is None else value
+        if input.is_complex() and fill != 0:
+            return joined(input.real.pad(padding, fill.real), input.imag.pad(padding, fill.imag))
+        return input.pad(padding, fill)
     if mode not in _MIRRORS:
         raise ArgumentError(f"pad: mode is one of {['constant', *_MIRRORS]}, not {mode!r}")
     for back, (before, after) in enumerate(pairs):
@@ -62,6 +67,9 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
         input = input.index_select(axis, Tensor(_MIRRORS[mode](np.arange(-before, extent + after), extent)))
     return input
 
+
+# Types in which weights are multiplied.
+_WIDE = ("float32", "float64", "complex64", "complex128")
 
 # The positions of an axis that stand for those from before its start to behind its end.
 _MIRRORS = {
@@ -87,7 +95,7 @@ def interpolate(
     1981, a = -0.75) or `"area"`. With `align_corners` the first and last elements stay where they are. With
     `recompute_scale_factor` elements are as far apart as the rounded sizes say, not as `scale_factor` does. With
     `antialias`, of `"bilinear"` and `"bicubic"` (there a = -0.5), an axis that becomes shorter is the mean of all that
-    an element covers.
+    an element covers. Integers are rounded.
 
     >>> import svod
     >>> svod.nn.functional.interpolate(svod.arange(6.0).reshape(1, 1, 6), 2, mode="linear").tolist()
@@ -116,14 +124,20 @@ def interpolate(
         factors = [None] * spatial
     if mode == "area":
         return input.adaptive_avg_pool(sizes)
-    resampled = _averaged if antialias else _resampled
+    # What is narrower than `float32` is rounded once.
+    kind = input.dtype
+    wide = mode.startswith("nearest") or str(kind) in _WIDE
+    resampled, input = _averaged if antialias else _resampled, input if wide else input.cast("float32")
     # As PyTorch has it, an axis that keeps its extent is copied, whatever `scale_factor` says, but for these modes.
     always = mode == "nearest-exact" or (mode == "bicubic" and not antialias)
-    for axis, (new, factor) in enumerate(zip(sizes, factors, strict=True)):
+    for axis, new, factor in reversed(list(zip(range(spatial), sizes, factors, strict=True))):
         if new == extents[axis] and not always:
             continue
         input = resampled(input, axis + 2, new, factor, mode, bool(align_corners))
-    return input
+        if not (wide or kind.is_floating_point):
+            # As PyTorch has it, after each axis: a cubic goes beyond the elements, and ends at the type's bounds.
+            input = input.round().clamp(float(svod.iinfo(kind).min), float(svod.iinfo(kind).max))
+    return input.cast(kind)
 
 
 def _resampled(input: Tensor, axis: int, new: int, factor: float | None, mode: str, align: bool) -> Tensor:

@@ -1,0 +1,120 @@
+"""Calls of PyTorch's functions in their rarer forms, as its own samples make them, compared with PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from test_torch_names import as_arrays
+
+import svod
+import svod.nn.functional
+
+RNG = np.random.default_rng(3)
+
+
+def floats(*shape: int) -> np.ndarray[Any, Any]:
+    return RNG.standard_normal(shape).astype(np.float32)
+
+
+def complexes(*shape: int) -> np.ndarray[Any, Any]:
+    return (floats(*shape) + 1j * floats(*shape)).astype(np.complex64)
+
+
+V, M, A, IMAGE = floats(5), floats(3, 4), floats(3, 3, 3), floats(2, 3, 9, 9)
+C, CM = complexes(4), complexes(3, 4)
+BYTES = RNG.integers(0, 256, (2, 3, 8, 9)).astype(np.uint8)
+INTS = RNG.integers(-9, 9, (2, 3, 3))
+COORDINATES = [np.float32([1, 3, 4.5]), np.float32([-2, 2.5, 6])]
+
+# Of `xp`, PyTorch or svod, its functional part, and what makes its tensors.
+Calls = Callable[[Any, Any, Callable[..., Any]], Any]
+
+SAMPLES: dict[str, Calls] = {
+    "sums of products keep their type": lambda xp, F, x: [
+        xp.addbmm(x(INTS[0].astype(dtype)), x(INTS.astype(dtype)), x(INTS.astype(dtype)))
+        for dtype in (np.uint8, np.int32, np.int64)
+    ],
+    "distances by any method": lambda xp, F, x: [
+        xp.cdist(x(M), x(M + 1), 2.0, "use_mm_for_euclid_dist"),
+        xp.cdist(x(M), x(M + 1), compute_mode="donot_use_mm_for_euclid_dist"),
+    ],
+    "covariances of complex numbers": lambda xp, F, x: [
+        xp.cov(x(CM), aweights=x(np.float32([1, 2, 0.5, 3]))),
+        xp.cov(x(CM), correction=0, fweights=x(np.array([1, 2, 0, 3]))),
+    ],
+    "no differences": lambda xp, F, x: [xp.diff(x(A), 0, 2, x(A[..., :1]), x(A[..., :1]))],
+    "spectra of parts": lambda xp, F, x: [
+        xp.stft(x(floats(100)), n_fft=10, window=xp.ones(10), return_complex=False),
+        xp.istft(x(complexes(10, 5)), n_fft=10, window=xp.ones(10)),
+        xp.istft(x(complexes(7, 6)), n_fft=7, window=xp.ones(7), onesided=False),
+        xp.istft(x(complexes(2, 6, 6)), n_fft=10, window=xp.ones(10)),
+    ],
+    "slopes between coordinates": lambda xp, F, x: [
+        xp.gradient(x(A), dim=dim, spacing=[x(one) for one in COORDINATES], edge_order=order)
+        for dim in ((0, -1), (1, 0))
+        for order in (1, 2)
+    ]
+    + [xp.gradient(x(M), dim=None, spacing=None, edge_order=2), xp.gradient(x(CM), spacing=(0.5, 2.0))],
+    "a mask that is larger": lambda xp, F, x: [
+        xp.masked_scatter(x(V), x(np.arange(10).reshape(2, 5) % 3 == 0), x(floats(2, 5))),
+    ],
+    "unbiased": lambda xp, F, x: [
+        xp.std_mean(x(M), True),
+        xp.var_mean(x(M), False),
+        xp.var_mean(x(M), 1, False, True),
+        xp.std_mean(x(M), dim=(0, 1), unbiased=True, keepdim=True),
+        xp.var_mean(x(CM), dim=1, correction=0),
+    ],
+    "grids of lists": lambda xp, F, x: [
+        *xp.meshgrid([x(V), x(np.float32(3))], indexing="ij"),
+        *xp.meshgrid((x(V), x(V[:2]), x(V[:3])), indexing="xy"),
+    ],
+    "convolutions of complex numbers": lambda xp, F, x: [
+        F.conv1d(x(complexes(1, 3, 4)), x(complexes(3, 3, 3)), x(complexes(3)), stride=(2,), padding=2),
+        F.conv2d(x(complexes(4, 8, 8)), x(complexes(2, 2, 3, 3)), x(complexes(2)), (3, 2), (2, 1), groups=2),
+        F.conv3d(x(complexes(1, 1, 4, 4, 4)), x(complexes(1, 1, 1, 2, 1)), padding="same"),
+        F.conv_transpose2d(x(complexes(1, 3, 4, 4)), x(complexes(3, 3, 3, 3)), x(complexes(3)), stride=2),
+    ],
+    "padding by complex numbers": lambda xp, F, x: [
+        F.pad(x(CM), (1, 2), value=1.5),
+        xp.constant_pad_nd(x(CM), (1, -1, 0, 1), 1 + 2j),
+        xp.constant_pad_nd(x(CM[:0]), (1, 1), 1 + 0j),
+    ],
+    "margins of one class": lambda xp, F, x: [
+        F.multi_margin_loss(x(np.float32(-3.7)), x(np.array(0))),
+        F.multilabel_margin_loss(x(np.float32(5.2)), x(np.array(0))),
+    ],
+    "windows by one number": lambda xp, F, x: [
+        F.avg_pool2d(x(IMAGE), (3,), (1, 1), (1,), True, False, 2),
+        F.avg_pool2d(x(IMAGE), (2, 2), (), (0,), False, True, -2),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", SAMPLES)
+def test_calls_in_rarer_forms(name: str) -> None:
+    torch = pytest.importorskip("torch")
+    global RNG
+    RNG = np.random.default_rng(5)
+    wanted = as_arrays(SAMPLES[name](torch, torch.nn.functional, torch.tensor))
+    RNG = np.random.default_rng(5)
+    made = as_arrays(SAMPLES[name](svod, svod.nn.functional, svod.Tensor))
+    assert len(made) == len(wanted)
+    for mine, theirs in zip(made, wanted, strict=True):
+        assert (mine.shape, mine.dtype) == (theirs.shape, theirs.dtype)
+        np.testing.assert_allclose(mine, theirs, rtol=2e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+@pytest.mark.parametrize("how", [{"size": (5, 4)}, {"scale_factor": 1.7}, {"size": (9, 3), "align_corners": True}])
+def test_images_of_integers_are_rounded(mode: str, how: dict[str, Any]) -> None:
+    torch = pytest.importorskip("torch")
+    made = svod.nn.functional.interpolate(svod.Tensor(BYTES), mode=mode, **how)
+    wanted = torch.nn.functional.interpolate(torch.tensor(BYTES), mode=mode, **how)
+    assert made.dtype == "uint8"
+    # PyTorch's weights are integers of few bits, so that another number may be the nearest.
+    np.testing.assert_allclose(made.numpy().astype(int), wanted.numpy().astype(int), atol=1)
