@@ -1098,9 +1098,19 @@ class Tensor:
         """The whole repeated along each dimension; new dimensions come first."""
     def masked_select(self, /, mask: _ArrayLike) -> Tensor:
         """The elements where a mask of the same shape holds, 1-d. Computed now, as `nonzero` is."""
-    def unique(self, /) -> Tensor:
+    def _norm(
+        self,
+        /,
+        p: builtins.float = 2.0,
+        dim: _Axis = None,
+        keepdim: builtins.bool = False,
+        *,
+        axis: _Axis = None,
+        keepdims: builtins.bool = False,
+    ) -> Tensor: ...
+    def _unique(self, /) -> Tensor:
         """The values, each once, sorted. Computed now, as `nonzero` is; every NaN counts."""
-    def bincount(self, /, weights: _ArrayLike | None = None, *, minlength: builtins.int) -> Tensor:
+    def _bincount(self, /, weights: _ArrayLike | None = None, *, minlength: builtins.int) -> Tensor:
         """How often each integer below `minlength` occurs in this 1-d tensor, or the sum of its `weights`."""
     def searchsorted(self, /, values: _ArrayLike, *, right: builtins.bool = False) -> Tensor:
         """Where each value would be put into this sorted 1-d tensor: before the elements equal to it or,
@@ -1944,6 +1954,14 @@ class Tensor:
         """
     def bernoulli_(self, /, p: Tensor | builtins.float = 0.5, *, generator: Generator | None = None) -> Self:
         """Becomes what `bernoulli` makes of it."""
+    def bincount(x, /, weights: _Operand | None = None, minlength: builtins.int = 0) -> Tensor:
+        """How often each integer from 0 on occurs in a vector, or the sum of its weights, of integers in `float64`; the
+        length is computed now.
+
+        >>> import svod
+        >>> svod.bincount(svod.Tensor([1, 3, 1])).tolist()
+        [0, 2, 0, 1]
+        """
     def bitwise_and(self, /, other: _Operand) -> Tensor:
         """Bitwise and; logical on bools."""
     def bitwise_and_(self, /, other: _Operand) -> Self:
@@ -3364,16 +3382,22 @@ class Tensor:
         [[1], [2], [-1]]
         """
     def norm(
-        self,
+        x,
         /,
-        p: builtins.float = 2.0,
-        dim: _Axis = None,
-        keepdim: builtins.bool = False,
-        *,
+        p: builtins.float | builtins.str | None = "fro",
         axis: _Axis = None,
         keepdims: builtins.bool = False,
+        dtype: Any = None,
+        *,
+        dim: _Axis = None,
+        keepdim: builtins.bool = False,
     ) -> Tensor:
-        """The `p`-norm along axes, by default all."""
+        """The `p`-norm along axes, by default of all elements; "fro" is 2, "nuc" the sum of a matrix's singular values.
+
+        >>> import svod
+        >>> svod.norm(svod.Tensor([3.0, 4.0])).item()
+        5.0
+        """
     def normal_(self, /, mean: Any = 0, std: Any = 1, *, generator: Generator | None = None) -> Self:
         """Becomes what `normal` makes of it."""
     def normalize(
@@ -4032,6 +4056,25 @@ class Tensor:
         self, /, low: builtins.float = 0, to: builtins.float = 1, *, generator: Generator | None = None
     ) -> Self:
         """Becomes what `uniform` makes of it."""
+    def unique(
+        x,
+        /,
+        sorted: builtins.bool = True,
+        return_inverse: builtins.bool = False,
+        return_counts: builtins.bool = False,
+        axis: builtins.int | None = None,
+        *,
+        return_index: builtins.bool = False,
+        dim: builtins.int | None = None,
+    ) -> Any:
+        """The values, each once, in order; computed now. Of several that are asked for a tuple: the values, where each
+        is
+        first, which one each element is, how often each occurs. With an axis, its slices in the place of elements.
+
+        >>> import svod
+        >>> [part.tolist() for part in svod.unique(svod.Tensor([3, 1, 3]), return_counts=True)]
+        [[1, 3], [1, 2]]
+        """
     def unique_consecutive(
         x,
         /,

@@ -27,11 +27,15 @@ __all__ = [
     "fftn",
     "fftshift",
     "hfft",
+    "hfft2",
+    "hfftn",
     "ifft",
     "ifft2",
     "ifftn",
     "ifftshift",
     "ihfft",
+    "ihfft2",
+    "ihfftn",
     "irfft",
     "irfft2",
     "irfftn",
@@ -136,8 +140,11 @@ def _to_real(op: str, x: Tensor, n: int | None, axis: int, norm: str | None, *, 
     return _scaled(op, x._irfft(axis, n % 2 == 1), norm, n, inverse)
 
 
-def _places(op: str, x: Tensor, s: Sequence[int] | None, axes: Sequence[int] | None) -> list[tuple[int, int | None]]:
+def _places(
+    op: str, x: Tensor, s: int | Sequence[int] | None, axes: int | Sequence[int] | None
+) -> list[tuple[int, int | None]]:
     """The axes, each with the number of its elements that is wanted."""
+    s, axes = ([one] if isinstance(one, int) else one for one in (s, axes))
     if axes is None:
         axes = range(x.ndim) if s is None else range(x.ndim - len(s), x.ndim)
     axes = [axis + x.ndim if axis < 0 else axis for axis in axes]
@@ -148,7 +155,7 @@ def _places(op: str, x: Tensor, s: Sequence[int] | None, axes: Sequence[int] | N
 
 @public
 def fftn(
-    x: Any, /, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
+    x: Any, /, s: Sequence[int] | None = None, axes: int | Sequence[int] | None = None, norm: str | None = None
 ) -> Tensor:
     """The transform along several axes, by default all, or the last ones where `s` is given."""
     y: Tensor = _tensor(x)
@@ -159,7 +166,7 @@ def fftn(
 
 @public
 def ifftn(
-    x: Any, /, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
+    x: Any, /, s: Sequence[int] | None = None, axes: int | Sequence[int] | None = None, norm: str | None = None
 ) -> Tensor:
     """The inverse of `fftn`."""
     y: Tensor = _tensor(x)
@@ -170,7 +177,7 @@ def ifftn(
 
 @public
 def rfftn(
-    x: Any, /, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
+    x: Any, /, s: Sequence[int] | None = None, axes: int | Sequence[int] | None = None, norm: str | None = None
 ) -> Tensor:
     """The transform of real numbers along several axes; the last one is that of `rfft`."""
     y: Tensor = _tensor(x)
@@ -183,7 +190,7 @@ def rfftn(
 
 @public
 def irfftn(
-    x: Any, /, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
+    x: Any, /, s: Sequence[int] | None = None, axes: int | Sequence[int] | None = None, norm: str | None = None
 ) -> Tensor:
     """The inverse of `rfftn`."""
     x = _tensor(x)
@@ -194,29 +201,69 @@ def irfftn(
 
 
 @public
-def fft2(x: Any, /, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None) -> Tensor:
+def fft2(
+    x: Any, /, s: Sequence[int] | None = None, axes: int | Sequence[int] = (-2, -1), norm: str | None = None
+) -> Tensor:
     """`fftn` along two axes."""
     return fftn(x, s=s, axes=axes, norm=norm)
 
 
 @public
-def ifft2(x: Any, /, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None) -> Tensor:
+def ifft2(
+    x: Any, /, s: Sequence[int] | None = None, axes: int | Sequence[int] = (-2, -1), norm: str | None = None
+) -> Tensor:
     """`ifftn` along two axes."""
     return ifftn(x, s=s, axes=axes, norm=norm)
 
 
 @public
-def rfft2(x: Any, /, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None) -> Tensor:
+def rfft2(
+    x: Any, /, s: Sequence[int] | None = None, axes: int | Sequence[int] = (-2, -1), norm: str | None = None
+) -> Tensor:
     """`rfftn` along two axes."""
     return rfftn(x, s=s, axes=axes, norm=norm)
 
 
 @public
 def irfft2(
-    x: Any, /, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
+    x: Any, /, s: Sequence[int] | None = None, axes: int | Sequence[int] = (-2, -1), norm: str | None = None
 ) -> Tensor:
     """`irfftn` along two axes."""
     return irfftn(x, s=s, axes=axes, norm=norm)
+
+
+@public
+def hfftn(x: Any, /, s: Any = None, axes: Any = None, norm: str | None = None) -> Tensor:
+    """`hfft` along the last of several axes, after the transforms along the others."""
+    x = _tensor(x)
+    *others, (axis, n) = _places("hfftn", x, s, axes)
+    for other, extent in others:
+        x = fft(x, extent, other, norm)
+    return hfft(x, n, axis, norm)
+
+
+@public
+def ihfftn(x: Any, /, s: Any = None, axes: Any = None, norm: str | None = None) -> Tensor:
+    """The inverse of `hfftn`."""
+    x = _tensor(x)
+    *others, (axis, n) = _places("ihfftn", x, s, axes)
+    x = ihfft(x, n, axis, norm)
+    for other, extent in others:
+        x = ifft(x, extent, other, norm)
+    made: Tensor = x
+    return made
+
+
+@public
+def hfft2(x: Any, /, s: Any = None, axes: Any = (-2, -1), norm: str | None = None) -> Tensor:
+    """`hfftn` along two axes."""
+    return hfftn(x, s=s, axes=axes, norm=norm)
+
+
+@public
+def ihfft2(x: Any, /, s: Any = None, axes: Any = (-2, -1), norm: str | None = None) -> Tensor:
+    """`ihfftn` along two axes."""
+    return ihfftn(x, s=s, axes=axes, norm=norm)
 
 
 @public

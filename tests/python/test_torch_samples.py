@@ -24,7 +24,8 @@ def complexes(*shape: int) -> np.ndarray[Any, Any]:
 
 
 V, M, A, IMAGE = floats(5), floats(3, 4), floats(3, 3, 3), floats(2, 3, 9, 9)
-C, CM = complexes(4), complexes(3, 4)
+C, CM, CUBE = complexes(4), complexes(3, 4), complexes(3, 4, 4)
+STACK, SIX = floats(2, 3, 3), floats(2, 3, 6)
 BYTES = RNG.integers(0, 256, (2, 3, 8, 9)).astype(np.uint8)
 INTS = RNG.integers(-9, 9, (2, 3, 3))
 COORDINATES = [np.float32([1, 3, 4.5]), np.float32([-2, 2.5, 6])]
@@ -90,6 +91,77 @@ SAMPLES: dict[str, Calls] = {
     "windows by one number": lambda xp, F, x: [
         F.avg_pool2d(x(IMAGE), (3,), (1, 1), (1,), True, False, 2),
         F.avg_pool2d(x(IMAGE), (2, 2), (), (0,), False, True, -2),
+    ],
+    "factors": lambda xp, F, x: [
+        xp.linalg.eigvalsh(x(CUBE), UPLO="L"),
+        xp.linalg.eigvalsh(x(CUBE), UPLO="U"),
+        xp.linalg.solve(x(STACK), x(STACK[..., 0].copy())),
+        xp.linalg.solve(x(STACK), x(STACK[:, :2].copy()), left=False),
+        *(
+            xp.linalg.lu_solve(*xp.linalg.lu_factor(x(CUBE)), x(CUBE[:, ::-1].copy()), left=left, adjoint=adjoint)
+            for left in (True, False)
+            for adjoint in (True, False)
+        ),
+        xp.linalg.householder_product(*xp.geqrf(x(STACK))),
+        xp.linalg.lstsq(x(STACK), x(STACK), driver="gelsy")[0],
+        xp.linalg.lu(x(STACK), pivot=True)[2],
+        xp.linalg.diagonal(x(A), offset=1, dim1=0, dim2=1),
+    ],
+    "tensors as matrices": lambda xp, F, x: [
+        xp.linalg.tensorinv(x(SIX), ind=2),
+        xp.linalg.tensorsolve(x(SIX), x(SIX[..., 0].copy())),
+        xp.linalg.tensorsolve(x(SIX.swapaxes(1, 2).copy()), x(SIX[..., 0].copy()), (1,)),
+        xp.linalg.vander(x(M)),
+        xp.linalg.vander(x(INTS), N=3),
+    ],
+    "norms": lambda xp, F, x: [
+        xp.norm(x(M)),
+        xp.norm(x(A), "fro", (0, 1)),
+        xp.norm(x(A), "nuc", (1, 2)),
+        xp.norm(x(M), p=1, dim=1, keepdim=True),
+        xp.norm(x(M), dtype=xp.float64),
+        x(M).norm("fro"),
+        x(M).norm(2, 0, True),
+        xp.linalg.matrix_norm(x(A), "fro", (-2, -1), True),
+        xp.linalg.matrix_norm(x(A), 1, (0, 1)),
+    ],
+    "spectra along some axes": lambda xp, F, x: [
+        xp.fft.fftn(x(A), dim=-2),
+        xp.fft.rfft2(x(A), dim=1),
+        xp.fft.irfftn(x(CUBE), s=7, dim=-2),
+        *(
+            transform(x(of), norm=norm)
+            for norm in (None, "forward", "ortho")
+            for transform, of in (
+                (xp.fft.hfftn, CUBE),
+                (xp.fft.hfft2, CUBE),
+                (xp.fft.ihfftn, A),
+                (xp.fft.ihfft2, A),
+            )
+        ),
+        xp.fft.hfftn(x(CUBE), s=(4, 7), dim=(0, 2)),
+    ],
+    "like complex numbers, real": lambda xp, F, x: [
+        xp.zeros_like(x(C), dtype=xp.float64),
+        xp.full_like(x(C), 2.5, dtype=xp.float32),
+    ],
+    "types of positions": lambda xp, F, x: [
+        xp.tril_indices(3, 4, dtype=xp.int32),
+        xp.triu_indices(4, 4, 1, dtype=xp.int64),
+        *xp.unravel_index(x(np.uint8([3, 250])), (2, 300)),
+        xp.scalar_tensor(2, dtype=xp.float64, requires_grad=False),
+    ],
+    "counts": lambda xp, F, x: [
+        *xp.histogram(x(np.float32(-8.4)), 4),
+        *xp.histogram(x(floats(5, 0)), 2),
+        xp.bincount(x(np.array([1, 3, 1])), weights=x(np.array([2, 3, 4]))),
+        x(np.array([1, 3, 1])).bincount(minlength=6),
+        *x(INTS).unique(return_inverse=True, return_counts=True),
+        x(INTS).unique(sorted=True),
+    ],
+    "elements without dimensions": lambda xp, F, x: [
+        xp.index_fill(x(np.float32(3)), 0, x(np.array([0])), 5.0),
+        xp.index_reduce(x(np.float32(3)), 0, x(np.array([0])), x(np.float32(2)), "prod"),
     ],
 }  # fmt: skip
 

@@ -1014,7 +1014,8 @@ def beta(
     """
 
 def bincount(x: _Operand, /, weights: _Operand | None = None, minlength: builtins.int = 0) -> Tensor:
-    """How often each integer from 0 on occurs in a vector, or the sum of its weights; the length is computed now.
+    """How often each integer from 0 on occurs in a vector, or the sum of its weights, of integers in `float64`; the
+    length is computed now.
 
     >>> import svod
     >>> svod.bincount(svod.Tensor([1, 3, 1])).tolist()
@@ -3194,14 +3195,20 @@ def nonzero_static(x: _Operand, /, *, size: builtins.int, fill_value: builtins.i
 def norm(
     x: _Operand,
     /,
-    p: builtins.float = 2.0,
-    dim: _Axis = None,
-    keepdim: builtins.bool = False,
-    *,
+    p: builtins.float | builtins.str | None = "fro",
     axis: _Axis = None,
     keepdims: builtins.bool = False,
+    dtype: Any = None,
+    *,
+    dim: _Axis = None,
+    keepdim: builtins.bool = False,
 ) -> Tensor:
-    """The `p`-norm along axes, by default all."""
+    """The `p`-norm along axes, by default of all elements; "fro" is 2, "nuc" the sum of a matrix's singular values.
+
+    >>> import svod
+    >>> svod.norm(svod.Tensor([3.0, 4.0])).item()
+    5.0
+    """
 
 def norm_except_dim(
     v: _Operand, /, pow: builtins.float = 2, axis: builtins.int = 0, *, dim: builtins.int = 0
@@ -3677,7 +3684,9 @@ def rsub(x: _Operand, other: Any, /, *, alpha: Any = 1) -> Tensor:
     [4, 3]
     """
 
-def scalar_tensor(s: Any, /, *, dtype: Any = None, device: builtins.str | None = None) -> Tensor:
+def scalar_tensor(
+    s: Any, /, *, dtype: Any = None, device: builtins.str | None = None, requires_grad: builtins.bool = False
+) -> Tensor:
     """A number as a tensor without dimensions, `float32` unless a type is given.
 
     >>> import svod
@@ -4232,7 +4241,14 @@ def triangular_solve(
 def tril(x: _Operand, /, k: builtins.int = 0) -> Tensor:
     """The elements on and below a diagonal, zeros above."""
 
-def tril_indices(row: builtins.int, col: builtins.int | None = None, offset: builtins.int = 0) -> Tensor:
+def tril_indices(
+    row: builtins.int,
+    col: builtins.int | None = None,
+    offset: builtins.int = 0,
+    *,
+    dtype: Any = "int64",
+    device: builtins.str | None = None,
+) -> Tensor:
     """Rows and columns of the elements on and below a diagonal, in row-major order, as the two rows of the result.
 
     >>> import svod
@@ -4243,7 +4259,14 @@ def tril_indices(row: builtins.int, col: builtins.int | None = None, offset: bui
 def triu(x: _Operand, /, k: builtins.int = 0) -> Tensor:
     """The elements on and above a diagonal, zeros below."""
 
-def triu_indices(row: builtins.int, col: builtins.int | None = None, offset: builtins.int = 0) -> Tensor:
+def triu_indices(
+    row: builtins.int,
+    col: builtins.int | None = None,
+    offset: builtins.int = 0,
+    *,
+    dtype: Any = "int64",
+    device: builtins.str | None = None,
+) -> Tensor:
     """Rows and columns of the elements on and above a diagonal, in row-major order, as the two rows of the result.
 
     >>> import svod

@@ -10,7 +10,7 @@ from svod._arguments import checked
 from svod._extension import public
 from svod._svod import Tensor
 from svod.library._spelling import assigning, forwarding
-from svod.library._table import FORWARDED, FUNCTIONS, METHODS, Entry
+from svod.library._table import FORWARDED, FUNCTIONS, METHODS, REPLACED, Entry
 
 __all__ = ["function", "install", "method"]
 
@@ -65,5 +65,7 @@ class _Later:
 
 def install() -> None:
     """Gives `Tensor` the methods of the table."""
+    for name in REPLACED:
+        setattr(Tensor, f"_{name}", getattr(Tensor, name))
     for name in METHODS:
         setattr(Tensor, name, _Later(name))

@@ -107,7 +107,7 @@ TABLE: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("view_copy", "f", "PyTorch"),
     ),
     "counting": (
-        ("bincount", "f", "NumPy, PyTorch"),
+        ("bincount", "f m", "NumPy, PyTorch"),
         ("bucketize", "f", "PyTorch"),
         ("cdist", "f", "PyTorch"),
         ("convolve", "f", "NumPy"),
@@ -126,7 +126,7 @@ TABLE: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("renorm", "f m _", "PyTorch"),
         ("segment_reduce", "f", "PyTorch"),
         ("trapezoid trapz", "f", "PyTorch"),
-        ("unique", "f", "NumPy, PyTorch"),
+        ("unique", "f m", "NumPy, PyTorch"),
         ("unique_consecutive", "f m", "PyTorch"),
     ),
     "creation": (
@@ -395,6 +395,7 @@ TABLE: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("nanvar", "f", "NumPy"),
         ("percentile", "f", "NumPy"),
         ("ptp", "f", "NumPy"),
+        ("norm", "f m", "PyTorch"),
         ("quantile", "f m", "NumPy, PyTorch"),
         ("std_mean", "f", "PyTorch"),
         ("var_mean", "f", "PyTorch"),
@@ -434,6 +435,10 @@ TABLE: dict[str, tuple[tuple[str, str, str], ...]] = {
 }
 
 
+# Methods of the compiled class that the library's have the place of: they keep their names behind an underscore.
+REPLACED = ("bincount", "norm", "unique")
+
+
 # What is elsewhere, by where it is, with one kind for all names of a row: methods of the compiled `Tensor`, which are
 # functions of `svod` too, or have a form that assigns, and functions of layers that PyTorch has beside the others.
 FORWARDED: dict[str, tuple[tuple[str, str], ...]] = {
@@ -442,7 +447,7 @@ FORWARDED: dict[str, tuple[tuple[str, str], ...]] = {
             "f",
             "adaptive_avg_pool1d chunk clamp clone cummax cummin cumprod cumsum detach div dot flatten gather "
             "index_add index_copy index_select kthvalue lerp log_softmax masked_fill masked_select median "
-            "narrow norm numel outer permute repeat_interleave scatter scatter_add scatter_reduce softmax split "
+            "narrow numel outer permute repeat_interleave scatter scatter_add scatter_reduce softmax split "
             "swapaxes t take_along_dim topk transpose unflatten unsqueeze",
         ),
         (

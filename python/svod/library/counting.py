@@ -22,7 +22,7 @@ from svod._svod import (
 )
 from svod.library.diagonals import triu_indices
 from svod.library.elementwise import logaddexp
-from svod.library.sets import UniqueAll, _ranks, _runs, unique_all
+from svod.library.sets import UniqueAll, _ranks, _runs, unique_all, unique_values
 
 __all__ = [
     "bincount",
@@ -50,7 +50,8 @@ __all__ = [
 
 
 def bincount(x: Tensor, /, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
-    """How often each integer from 0 on occurs in a vector, or the sum of its weights; the length is computed now.
+    """How often each integer from 0 on occurs in a vector, or the sum of its weights, of integers in `float64`; the
+    length is computed now.
 
     >>> import svod
     >>> svod.bincount(svod.Tensor([1, 3, 1])).tolist()
@@ -59,7 +60,9 @@ def bincount(x: Tensor, /, weights: Tensor | None = None, minlength: int = 0) ->
     if x.numel() and x.min().item() < 0:
         raise ArgumentError("bincount: input: integers that are not negative are expected")
     length = max(minlength, int(x.max().item()) + 1 if x.numel() else 0)
-    return x.bincount(weights, minlength=length)
+    if weights is not None and not weights.dtype.is_floating_point:
+        weights = weights.double()
+    return x._bincount(weights, minlength=length)
 
 
 def bucketize(x: Any, boundaries: Any, /, *, out_int32: bool = False, right: bool = False) -> Tensor:
@@ -264,9 +267,11 @@ def histogramdd(
 
 def _edges(x: Tensor, bins: int, range: Sequence[float] | None) -> Tensor:
     """The edges of bins of equal width."""
-    low, high = (x.min().item(), x.max().item()) if range is None else (range[0], range[1])
+    if range is None:
+        range = (x.min().item(), x.max().item()) if x.numel() else (0.0, 1.0)
+    low, high = range
     if low == high:
-        low, high = (low, high + 1) if range is None else (low - 0.5, high + 0.5)
+        low, high = low - 0.5, high + 0.5
     return linspace(low, high, bins + 1, dtype="float64").cast(x.dtype)
 
 
@@ -427,6 +432,8 @@ def unique(
     >>> [part.tolist() for part in svod.unique(svod.Tensor([3, 1, 3]), return_counts=True)]
     [[1, 3], [1, 2]]
     """
+    if axis is None and not (return_index or return_inverse or return_counts):
+        return unique_values(x)
     found = unique_all(x) if axis is None else _unique_slices(x, axis)
     asked = ((return_index, found.indices), (return_inverse, found.inverse_indices), (return_counts, found.counts))
     more = [part for wanted, part in asked if wanted]

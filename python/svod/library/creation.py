@@ -87,4 +87,7 @@ def zeros_like(x: Tensor, /, *, dtype: Any = None, device: str | None = None) ->
 
 def _like(x: Tensor, dtype: Any, device: str | None) -> Tensor:
     """What has the shape, type and device that a new tensor is to have."""
+    if dtype is not None and x.is_complex():
+        # What its numbers are is not asked.
+        x = x.real
     return x if dtype is None and device is None else x.to(dtype=dtype, device=device)

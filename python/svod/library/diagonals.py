@@ -139,24 +139,30 @@ def trace(x: Tensor, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tens
     return diagonal(x, offset, axis1, axis2).sum(-1)
 
 
-def tril_indices(row: int, col: int | None = None, offset: int = 0) -> Tensor:
+def tril_indices(
+    row: int, col: int | None = None, offset: int = 0, *, dtype: Any = "int64", device: str | None = None
+) -> Tensor:
     """Rows and columns of the elements on and below a diagonal, in row-major order, as the two rows of the result.
 
     >>> import svod
     >>> svod.tril_indices(2, 2).tolist()
     [[0, 1, 1], [0, 0, 1]]
     """
-    return argwhere(ones(row, row if col is None else col, dtype="bool").tril(offset)).T
+    at = argwhere(ones(row, row if col is None else col, dtype="bool").tril(offset)).T
+    return at.to(dtype=dtype, device=device)
 
 
-def triu_indices(row: int, col: int | None = None, offset: int = 0) -> Tensor:
+def triu_indices(
+    row: int, col: int | None = None, offset: int = 0, *, dtype: Any = "int64", device: str | None = None
+) -> Tensor:
     """Rows and columns of the elements on and above a diagonal, in row-major order, as the two rows of the result.
 
     >>> import svod
     >>> svod.triu_indices(2, 2).tolist()
     [[0, 0, 1], [0, 1, 1]]
     """
-    return argwhere(ones(row, row if col is None else col, dtype="bool").triu(offset)).T
+    at = argwhere(ones(row, row if col is None else col, dtype="bool").triu(offset)).T
+    return at.to(dtype=dtype, device=device)
 
 
 def vander(x: Tensor, /, N: int | None = None, increasing: bool = False) -> Tensor:

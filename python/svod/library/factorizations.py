@@ -98,7 +98,7 @@ def frobenius_norm(x: Tensor, /, axis: int | Sequence[int] | None = None, keepdi
     >>> svod.frobenius_norm(svod.Tensor([[3.0, 4.0]])).item()
     5.0
     """
-    return x.norm(2, axis or None, keepdims)
+    return x._norm(2, axis or None, keepdims)
 
 
 def inverse(x: Tensor, /) -> Tensor:

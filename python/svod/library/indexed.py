@@ -112,6 +112,8 @@ def index_fill(x: Tensor, axis: int, index: Tensor, value: Any, /) -> Tensor:
     >>> svod.index_fill(svod.zeros(2, 2), 1, svod.Tensor([0]), 5).tolist()
     [[5.0, 0.0], [5.0, 0.0]]
     """
+    if x.ndim == 0:
+        return index_fill(x.reshape(1), axis, index, value).reshape(())
     made = x.clone()
     made[_at("index_fill", x, axis, index.reshape(-1))] = value
     return made
@@ -153,6 +155,9 @@ def index_reduce(
     """
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise ArgumentError(f"index_reduce: reduce is 'prod', 'mean', 'amax' or 'amin', not {reduce!r}")
+    if x.ndim == 0:
+        source = source.reshape(1)
+        return index_reduce(x.reshape(1), axis, index, source, reduce, include_self=include_self).reshape(())
     axis = _counted("index_reduce", axis, x.ndim)
     if index.ndim != 1 or source.ndim != x.ndim or source.shape[axis] != index.shape[0]:
         raise ShapeError(f"index_reduce: index {tuple(index.shape)} and source {tuple(source.shape)} do not fit")

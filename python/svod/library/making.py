@@ -288,14 +288,15 @@ def new_zeros(x: Tensor, /, *size: Any, dtype: Any = None, device: str | None = 
     return zeros(_shape(size), **_of(x, dtype, device))
 
 
-def scalar_tensor(s: Any, /, *, dtype: Any = None, device: str | None = None) -> Tensor:
+def scalar_tensor(s: Any, /, *, dtype: Any = None, device: str | None = None, requires_grad: bool = False) -> Tensor:
     """A number as a tensor without dimensions, `float32` unless a type is given.
 
     >>> import svod
     >>> svod.scalar_tensor(3).item()
     3.0
     """
-    return Tensor(s, float32 if dtype is None else dtype, device)
+    made = Tensor(s, float32 if dtype is None else dtype, device)
+    return made.requires_grad_() if requires_grad else made
 
 
 def tensor(data: Any, /, *, dtype: Any = None, device: str | None = None, requires_grad: bool = False) -> Tensor:

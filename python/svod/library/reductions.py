@@ -38,6 +38,7 @@ __all__ = [
     "nanstd",
     "nansum",
     "nanvar",
+    "norm",
     "percentile",
     "ptp",
     "quantile",
@@ -318,6 +319,28 @@ def ptp(x: Tensor, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
     6
     """
     return x.amax(axis, keepdims) - x.amin(axis, keepdims)
+
+
+def norm(
+    x: Tensor, /, p: float | str | None = "fro", axis: Axis = None, keepdims: bool = False, dtype: Any = None
+) -> Tensor:
+    """The `p`-norm along axes, by default of all elements; "fro" is 2, "nuc" the sum of a matrix's singular values.
+
+    >>> import svod
+    >>> svod.norm(svod.Tensor([3.0, 4.0])).item()
+    5.0
+    """
+    x = x if dtype is None else x.cast(dtype)
+    if p == "nuc":
+        from svod.linalg import matrix_norm
+
+        return matrix_norm(x, "nuc", keepdim=keepdims, dim=(-2, -1) if axis is None else axis)
+    if p is None or p == "fro":
+        p = 2.0
+    if isinstance(p, str):
+        raise ArgumentError(f"norm: p is a number, 'fro' or 'nuc', not {p!r}")
+    found: Tensor = x._norm(p, axis, keepdims)
+    return found
 
 
 def quantile(

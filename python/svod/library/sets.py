@@ -104,7 +104,7 @@ def unique_values(x: Tensor, /) -> Tensor:
     >>> svod.unique_values(svod.Tensor([3, 1, 3])).tolist()
     [1, 3]
     """
-    return unique_all(x).values if x.dtype.is_complex else x.flatten().unique()
+    return unique_all(x).values if x.dtype.is_complex else x.flatten()._unique()
 
 
 def _runs(begins: Tensor) -> tuple[Tensor, Tensor]:

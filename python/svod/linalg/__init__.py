@@ -31,6 +31,7 @@ from svod.linalg._factors import (
 )
 from svod.linalg._least_squares import LstsqResult, lstsq, matrix_rank, pinv
 from svod.linalg._norms import cond, matrix_norm, norm, vector_norm
+from svod.linalg._packed import householder_product, lu_factor, lu_solve, tensorinv, tensorsolve, vander
 from svod.linalg._products import diagonal, expm, matrix_power, multi_dot, trace
 from svod.linalg._solve import SlogdetResult, det, inv, slogdet, solve, solve_triangular
 
@@ -54,9 +55,12 @@ __all__ = [
     "eigvals",
     "eigvalsh",
     "expm",
+    "householder_product",
     "inv",
     "lstsq",
     "lu",
+    "lu_factor",
+    "lu_solve",
     "matmul",
     "matrix_exp",
     "matrix_norm",
@@ -74,7 +78,10 @@ __all__ = [
     "svd",
     "svdvals",
     "tensordot",
+    "tensorinv",
+    "tensorsolve",
     "trace",
+    "vander",
     "vecdot",
     "vector_norm",
 ]

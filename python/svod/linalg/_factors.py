@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from svod._extension import public
 from svod._svod import ArgumentError, Tensor, arange, cat, complex64, eye, where
+from svod._svod import complex as joined
 from svod.library.arrangement import adjoint
 from svod.library.diagonals import diag_embed
 from svod.library.dtypes import result_type
@@ -94,6 +95,9 @@ def eigh(x: Any, /, UPLO: str = "L") -> EighResult:
     if UPLO not in ("L", "U"):
         raise ArgumentError(f"eigh: UPLO is 'L' or 'U', not {UPLO!r}")
     x = matrices("eigh", x, square=True)
+    if x.is_complex():
+        # As LAPACK has it, a diagonal that is not real counts as its real part.
+        x = joined(x.real, where(eye(x.shape[-1], dtype="bool"), 0.0, x.imag))
 
     def pull(w: Tensor, v: Tensor, g_w: Tensor, g_v: Tensor) -> Tensor:
         same = eye(w.shape[-1], dtype=w.dtype)
@@ -118,8 +122,10 @@ def eigvalsh(x: Any, /, UPLO: str = "L") -> Tensor:
 
 
 @public
-def lu(x: Any, /) -> LUResult:
+def lu(x: Any, /, *, pivot: bool = True) -> LUResult:
     """A permutation P, the lower triangle L with ones on its diagonal, and the upper triangle U with P L U = x."""
+    if not pivot:
+        raise ArgumentError("lu: factors without pivots are not computed: pivot is True")
     x = matrices("lu", x)
     if x.requires_grad:
         raise ArgumentError("lu: has no derivative; `detach()` the matrices, or `solve` with them")

@@ -22,11 +22,11 @@ class LstsqResult(NamedTuple):
 
 
 @public
-def lstsq(x1: Any, x2: Any, /, rtol: Any = None) -> LstsqResult:
+def lstsq(x1: Any, x2: Any, /, rtol: Any = None, *, driver: str | None = None) -> LstsqResult:
     """The y of least length that makes the length of x1 y - x2 least, of a vector or of each column of `x2`.
 
     With the squares of these lengths, where `x1` has more rows than columns, its rank and its singular values, of
-    which those up to `rtol` times the greatest count as 0.
+    which those up to `rtol` times the greatest count as 0. PyTorch's `driver` changes nothing.
 
     >>> import svod
     >>> svod.linalg.lstsq([[1.0], [1.0]], [1.0, 3.0]).solution.tolist()

@@ -29,14 +29,25 @@ def cond(x: Any, /, p: Any = None) -> Tensor:
 
 @public
 def matrix_norm(
-    x: Any, /, ord: float | str | None = "fro", keepdims: bool = False, *, dim: Sequence[int] = (-2, -1)
+    x: Any,
+    /,
+    ord: float | str | None = "fro",
+    keepdims: bool | Sequence[int] = False,
+    keepdim: bool = False,
+    *,
+    dim: Sequence[int] = (-2, -1),
 ) -> Tensor:
     """The norms of matrices, in two dimensions: "fro", "nuc", 1, -1, 2, -2, and the infinities.
+
+    As PyTorch has it, the dimensions may come before `keepdim`.
 
     >>> import svod
     >>> svod.linalg.matrix_norm([[3.0, 0.0], [0.0, -4.0]], ord=2).item()
     4.0
     """
+    if not isinstance(keepdims, bool):
+        dim, keepdims = keepdims, False
+    keepdims = keepdims or keepdim
     if tuple(dim) != (-2, -1):
         x = _tensor(x)
         if len(dim) != 2 or not all(-x.ndim <= one < x.ndim for one in dim) or len({one % x.ndim for one in dim}) != 2:
@@ -48,7 +59,7 @@ def matrix_norm(
     x = matrices("matrix_norm", x)
     found: Tensor
     if ord in ("fro", None):
-        found = x.norm(2, (-2, -1))
+        found = x._norm(2, (-2, -1))
     elif ord == "nuc":
         found = svdvals(x).sum(-1)
     elif ord in (2, -2):
@@ -86,4 +97,4 @@ def vector_norm(x: Any, /, ord: float = 2, axis: int | Sequence[int] | None = No
     >>> svod.linalg.vector_norm([3.0, 4.0]).item()
     5.0
     """
-    return _tensor(x).norm(ord, axis, keepdim=keepdims)
+    return _tensor(x)._norm(ord, axis, keepdim=keepdims)

@@ -7,8 +7,9 @@ from typing import Any
 
 from svod._extension import public
 from svod._svod import ArgumentError, Tensor, _tensor, eye, sum, where
+from svod.library.diagonals import diagonal as _diagonal
 from svod.library.products import _chained
-from svod.linalg._matrices import column, diagonal_of, matrices, row
+from svod.linalg._matrices import column, matrices, row
 from svod.linalg._norms import matrix_norm
 from svod.linalg._solve import inv, solve
 
@@ -21,14 +22,14 @@ _THETA, _MOST_SQUARINGS = 5.37, 24
 
 
 @public
-def diagonal(x: Any, /, offset: int = 0) -> Tensor:
-    """The diagonals of matrices, or those `offset` above.
+def diagonal(x: Any, /, offset: int = 0, *, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """The diagonals of matrices, or those `offset` above; of the last two dimensions, or of `dim1` and `dim2`.
 
     >>> import svod
     >>> svod.linalg.diagonal([[1, 2], [3, 4]]).tolist()
     [1, 4]
     """
-    return diagonal_of(_tensor(x), offset)
+    return _diagonal(_tensor(x), offset, dim1, dim2)
 
 
 @public

@@ -84,12 +84,15 @@ def slogdet(x: Any, /) -> SlogdetResult:
 def solve(x1: Any, x2: Any, /, *, left: bool = True) -> Tensor:
     """y with x1 y = x2: of a matrix, or of a vector where `x2` has one dimension. Without `left`, y x1 = x2.
 
+    As PyTorch has it, a stack of as many vectors as matrices are these, where they are no matrices that fit.
+
     >>> import svod
     >>> svod.linalg.solve([[2.0, 0.0], [0.0, 4.0]], [2.0, 2.0]).tolist()
     [1.0, 0.5]
     """
     a, b = matrices("solve", x1, square=True), _tensor(x2)
-    vector = b.ndim == 1
+    stacked = 1 < b.ndim == a.ndim - 1 and b.shape == a.shape[:-1]
+    vector = b.ndim == 1 or (stacked and b.shape[-2 if left else -1] != a.shape[-1])
     if not left:
         return solve(a.mT, b) if vector else solve(a.mT, b.mT).mT
     b = column(b) if vector else b
