@@ -141,3 +141,31 @@ def test_incomplete_gammas_of_great_numbers() -> None:
             for ours, theirs in ((svod.igamma, scipy.gammainc), (svod.igammac, scipy.gammaincc)):
                 made = ours(svod.Tensor([a], "float64"), svod.Tensor([x], "float64")).item()
                 assert made == pytest.approx(theirs(a, x), rel=1e-6), (a, x)
+
+
+@pytest.mark.parametrize("name", ["asinh", "sinh", "acosh", "erfc", "erfinv", "i0"])
+def test_narrow_results_are_the_nearest_numbers(name: str) -> None:
+    special = pytest.importorskip("scipy.special")
+    random = np.random.default_rng(9)
+    ends = [0, np.inf, np.nan, 1, 1e-45, 89, 3e38, *10.0 ** np.arange(-38, 38)]
+    near = {"acosh": 1 + 10.0 ** random.uniform(-7, 9, 5000), "erfinv": np.tanh(random.uniform(-7, 7, 5000))}
+    x = np.float32([*ends, *np.negative(ends), *near.get(name, random.uniform(-12, 12, 5000))])
+    reference = getattr(np, {"asinh": "arcsinh", "acosh": "arccosh"}.get(name, name), None) or getattr(special, name)
+    with np.errstate(all="ignore"):
+        right = (special.i0 if name == "i0" else reference)(x.astype(np.float64))
+        # SciPy's own is NaN there.
+        right = np.where(np.isinf(x), np.inf, right) if name == "i0" else right
+        found = getattr(svod, name)(svod.Tensor(x)).numpy()
+        off = np.abs(found.astype(np.float64) - right) / np.spacing(np.abs(right.astype(np.float32)))
+    same = (found == right.astype(np.float32)) | (np.isnan(found) & np.isnan(right))
+    assert np.where(same, 0, off).max() < 0.6
+
+
+def test_narrow_results_have_slopes() -> None:
+    special = pytest.importorskip("scipy.special")
+    at = svod.Tensor([0.0, 0.5, -0.999, 1e-6])
+    slope = svod.grad(lambda x: (svod.erfinv(x) + svod.erfc(x) + svod.asinh(x) + svod.sinh(x)).sum())(at).numpy()
+    x = at.numpy().astype(np.float64)
+    of_erf = 2 / np.sqrt(np.pi) * np.exp(-x * x)
+    of_erfinv = np.sqrt(np.pi) / 2 * np.exp(special.erfinv(x) ** 2)
+    np.testing.assert_allclose(slope, of_erfinv - of_erf + 1 / np.sqrt(x * x + 1) + np.cosh(x), rtol=1e-4)

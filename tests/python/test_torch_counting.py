@@ -242,3 +242,11 @@ def test_errors_name_the_function() -> None:
     ):
         with pytest.raises(svod.Error, match=message):
             act()
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "uint32", "int64"])
+def test_common_divisors_of_the_ends_of_types(dtype: str) -> None:
+    ends = np.iinfo(dtype)
+    few = np.array([0, 1, 2, 3, 6, 28, ends.max, ends.max - 1, ends.max // 2, ends.min], dtype)
+    made = svod.gcd(svod.Tensor(few[:, None]), svod.Tensor(few)).numpy()
+    np.testing.assert_array_equal(made, np.gcd(few[:, None], few))

@@ -262,11 +262,24 @@ def gcd(x1: Any, x2: Any, /) -> Tensor:
     >>> svod.gcd(svod.Tensor([12, -8]), 18).tolist()
     [6, 2]
     """
-    a, b = (one.abs() for one in _integers("gcd", x1, x2))
+    a, b = _integers("gcd", x1, x2)
+    kind = a.dtype
     # Fibonacci numbers take the most steps, each of less than 0.7 bits.
-    for _ in range(math.ceil(8 * a.dtype.itemsize / math.log2((1 + math.sqrt(5)) / 2))):
-        a, b = where(b == 0, a, b), where(b == 0, b, remainder(a, b))
-    return a
+    steps = math.ceil(8 * kind.itemsize / math.log2((1 + math.sqrt(5)) / 2))
+    if kind.itemsize > 4:
+        a, b = a.abs(), b.abs()
+        for _ in range(steps):
+            a, b = where(b == 0, a, b), where(b == 0, b, remainder(a, b))
+        # The least integer has no absolute value, and remainders by it are negative.
+        return a.abs()
+    # Vectors of `float64` are divided faster than integers, and quotients of 32 bits by as many are exact below: one
+    # that is not whole is at least 1 / b below the next integer, much more than half of its last digit.
+    a, b = a.cast("float64").abs(), b.cast("float64").abs()
+    for _ in range(steps):
+        none = b == 0
+        rest = a - b * (a / where(none, 1.0, b)).floor()
+        a, b = where(none, a, b), where(none, b, rest)
+    return a.cast("int64").cast(kind)
 
 
 def heaviside(x1: Any, x2: Any, /) -> Tensor:

@@ -22,6 +22,7 @@ from svod._svod import (
 )
 from svod.library.diagonals import triu_indices
 from svod.library.elementwise import logaddexp
+from svod.library.manipulation import _counted
 from svod.library.sets import UniqueAll, _ranks, _runs, unique_all, unique_values
 
 __all__ = [
@@ -162,6 +163,8 @@ def gradient(
     if isinstance(spacing, Tensor):
         spacing = [spacing] if spacing.ndim else spacing.item()
     steps = list(spacing) if isinstance(spacing, Sequence) else [1 if spacing is None else spacing] * len(axes)
+    if len({_counted("gradient", one, x.ndim) for one in axes}) != len(axes):
+        raise ArgumentError(f"gradient: each axis is named once, not {tuple(axes)}")
     if edge_order not in (1, 2) or len(steps) != len(axes):
         raise ArgumentError(
             f"gradient: edge_order 1 or 2 and a spacing for each axis are expected, not {edge_order}, {steps}"

@@ -61,7 +61,10 @@ def acosh(x: Tensor, /) -> Tensor:
         usual = (above + above.sqrt() * (above + 2).sqrt()).log1p()
         return where(x > _LARGE, x.log() + math.log(2), usual)
 
-    return _elementary("acosh", compute, x)
+    def narrow(x: Tensor) -> Tensor:
+        return where(x < 1, math.nan, (x + ((x - 1) * (x + 1)).sqrt()).log())
+
+    return _elementary("acosh", compute, x, narrow)
 
 
 def asin(x: Tensor, /) -> Tensor:
@@ -88,7 +91,14 @@ def asinh(x: Tensor, /) -> Tensor:
         usual = (small + square / (1 + (1 + square).sqrt())).log1p()
         return where(a > _LARGE, a.clamp(min=_LARGE).log() + math.log(2), usual)
 
-    return _elementary("asinh", lambda x: _odd(compute, x), x)
+    def narrow(x: Tensor) -> Tensor:
+        a, square = _magnitude(x), x * x
+        usual = (a + (square + 1).sqrt()).log()
+        # By the series, where digits of a logarithm near 0 cancel.
+        value = where(a < 1e-3, a - a * square * (1 / 6 - square * (3 / 40)), usual)
+        return where(signbit(x), -value, value)
+
+    return _elementary("asinh", lambda x: _odd(compute, x), x, narrow)
 
 
 def atan2(x1: Any, x2: Any, /) -> Tensor:
@@ -179,7 +189,11 @@ def hypot(x1: Any, x2: Any, /) -> Tensor:
         ratio = less / where((more == 0) | more.isinf(), 1.0, more)
         return where(a.isinf() | b.isinf(), math.inf, more * (1 + ratio * ratio).sqrt())
 
-    return _in_double("hypot", compute, x1, x2)
+    def narrow(a: Tensor, b: Tensor) -> Tensor:
+        square = a * a + b * b
+        return where(a.isinf() | b.isinf(), math.inf, where(square == 0, 0.0, where(square == 0, 1.0, square).sqrt()))
+
+    return _in_double("hypot", compute, x1, x2, narrow=narrow)
 
 
 def logaddexp(x1: Any, x2: Any, /) -> Tensor:
@@ -242,7 +256,13 @@ def sinh(x: Tensor, /) -> Tensor:
         half = (a / 2).exp()
         return where(a > 700, half / 2 * half, (less + less / (less + 1)) / 2)
 
-    return _elementary("sinh", lambda x: _odd(compute, x), x)
+    def narrow(x: Tensor) -> Tensor:
+        power, square = x.exp(), x * x
+        # By the series, where digits of a difference cancel.
+        small = x * (1 + square * (1 / 6 + square * (1 / 120 + square * (1 / 5040))))
+        return where(square < 0.01, small, (power - 1 / power) / 2)
+
+    return _elementary("sinh", lambda x: _odd(compute, x), x, narrow)
 
 
 def _floats(function: str, *operands: Any) -> list[Tensor]:
@@ -254,16 +274,25 @@ def _floats(function: str, *operands: Any) -> list[Tensor]:
     return tensors if tensors[0].dtype.is_floating_point else [one.cast(float32) for one in tensors]
 
 
-def _in_double(function: str, compute: Callable[..., Tensor], *operands: Any) -> Tensor:
-    """What a function computes of real numbers in double precision, in the type in which its operands meet."""
+def _in_double(
+    function: str, compute: Callable[..., Tensor], *operands: Any, narrow: Callable[..., Tensor] | None = None
+) -> Tensor:
+    """What a function computes of real numbers in double precision, in the type in which its operands meet.
+
+    By `narrow`, if that is given, where the type is a narrower one: it may lose digits that such a type does not show,
+    and need not take care of numbers that it does not hold.
+    """
     tensors = _floats(function, *operands)
-    result: Tensor = compute(*(one.cast(float64) for one in tensors))
-    return result.cast(tensors[0].dtype)
+    if narrow is None or tensors[0].dtype == float64:
+        narrow = compute
+    return narrow(*(one.cast(float64) for one in tensors)).cast(tensors[0].dtype)
 
 
-def _elementary(name: str, compute: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+def _elementary(
+    name: str, compute: Callable[[Tensor], Tensor], x: Tensor, narrow: Callable[[Tensor], Tensor] | None = None
+) -> Tensor:
     """A function that is computed so of real numbers; of complex ones it has branch cuts, which the core knows."""
-    return x._complex_function(name) if x.dtype.is_complex else _in_double(name, compute, x)
+    return x._complex_function(name) if x.dtype.is_complex else _in_double(name, compute, x, narrow=narrow)
 
 
 def _magnitude(x: Tensor) -> Tensor:

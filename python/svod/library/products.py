@@ -8,7 +8,7 @@ from functools import reduce
 from operator import add
 from typing import Any
 
-from svod._svod import ArgumentError, ShapeError, Tensor, _operands, _tensor, arange
+from svod._svod import ArgumentError, ShapeError, Tensor, _operands, _tensor, arange, where
 from svod.library.manipulation import _counted, broadcast_shapes
 
 __all__ = [
@@ -113,9 +113,11 @@ def cross(x1: Any, x2: Any, /, axis: int = -1) -> Tensor:
     shape = broadcast_shapes(a.shape, b.shape)
     if not -len(shape) <= axis < len(shape) or shape[axis] != 3:
         raise ShapeError(f"cross: axis {axis} of {a.shape} and {b.shape} is not one of three numbers")
-    a, b = a.expand(*shape), b.expand(*shape)
-    first, second = (a.roll(-1, axis=axis), b.roll(-1, axis=axis)), (a.roll(-2, axis=axis), b.roll(-2, axis=axis))
-    return first[0] * second[1] - second[0] * first[1]
+    ofs = [[one.expand(*shape).narrow(axis, i, 1) for i in range(3)] for one in (a, b)]
+    made = [ofs[0][i] * ofs[1][j] - ofs[0][j] * ofs[1][i] for i, j in ((1, 2), (2, 0), (0, 1))]
+    # Each of the three has the extent of all, and is taken at its place.
+    place = arange(3).reshape(tuple(3 if i == axis % len(shape) else 1 for i in range(len(shape))))
+    return where(place == 0, made[0], where(place == 1, made[1], made[2]))
 
 
 def ger(x: Tensor, vec2: Tensor, /) -> Tensor:

@@ -120,6 +120,14 @@ def cov(
     correction = next((one for one in (correction, ddof) if one is not None), 0 if bias else 1)
     x = _as_floats(x)
     rows = (x if rowvar else x.mT) if x.ndim == 2 else x.reshape(1, -1)
+    for what, weights in (("fweights", fweights), ("aweights", aweights)):
+        shape = None if weights is None else _tensor(weights).shape
+        if shape is not None and shape not in ((), rows.shape[1:]):
+            raise ShapeError(
+                f"cov: {what}: one for each of {rows.shape[1]} observations is expected, not {tuple(shape)}"
+            )
+    if fweights is not None and _tensor(fweights).dtype.is_floating_point:
+        raise DTypeError(f"cov: fweights: numbers of times are expected, integers, not {_tensor(fweights).dtype}")
     kind = (x.real if x.is_complex() else x).dtype
     given = [_tensor(one).cast(kind) for one in (fweights, aweights) if one is not None]
     if not given:
