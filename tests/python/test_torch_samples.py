@@ -24,8 +24,8 @@ def complexes(*shape: int) -> np.ndarray[Any, Any]:
 
 
 V, M, A, IMAGE = floats(5), floats(3, 4), floats(3, 3, 3), floats(2, 3, 9, 9)
-C, CM, CUBE = complexes(4), complexes(3, 4), complexes(3, 4, 4)
-STACK, SIX = floats(2, 3, 3), floats(2, 3, 6)
+C, CM, CUBE = complexes(4), complexes(3, 4), complexes(3, 4, 4).astype(np.complex128)
+STACK, SIX = floats(2, 3, 3).astype(np.float64), floats(2, 3, 6).astype(np.float64)
 BYTES = RNG.integers(0, 256, (2, 3, 8, 9)).astype(np.uint8)
 INTS = RNG.integers(-9, 9, (2, 3, 3))
 COORDINATES = [np.float32([1, 3, 4.5]), np.float32([-2, 2.5, 6])]
