@@ -26,6 +26,7 @@ const FEWEST_PARTS: i64 = 4;
 const MAX_PARTS: i64 = 32;
 const FEWEST_ROWS: i64 = 64;
 const MAX_PARTS_OF_GROUPS: i64 = 512;
+const FEWEST_ROWS_OF_GROUPS: i64 = 256;
 
 /// Which axes of a reduction across rows are inside of its tasks.
 #[derive(Clone, Copy)]
@@ -101,8 +102,11 @@ impl Choice<'_> {
         let kept: i64 = others.map(|a| extent(k, *a)).product();
         let columns = (extent(k, how.column) / self.most_columns(how)).max(1);
         let rows: i64 = reduced.iter().skip(1).map(|a| extent(k, *a)).product();
-        let fewest = (FEWEST_ROWS / rows).max(1);
-        let most_parts = if self.target.groups.is_some() { MAX_PARTS_OF_GROUPS } else { MAX_PARTS };
+        let (most_parts, fewest) = match self.target.groups {
+            Some(_) => (MAX_PARTS_OF_GROUPS, FEWEST_ROWS_OF_GROUPS),
+            None => (MAX_PARTS, FEWEST_ROWS),
+        };
+        let fewest = (fewest / rows).max(1);
         let parts = (tasks / (kept * columns)).min(most_parts).min(extent(k, axis) / fewest);
         (parts >= FEWEST_PARTS).then(|| (axis, round(extent(k, axis), (extent(k, axis) + parts - 1) / parts, ROWS)))
     }

@@ -210,7 +210,8 @@ impl Choice<'_> {
         })
     }
 
-    /// Whether a kernel is one reduction of long rows, of which several are read at once.
+    /// Whether a kernel is one reduction of long rows, of which several are read at once. Groups of threads do rows one by one:
+    /// that many more groups wait for memory side by side.
     fn streams(&self, out: usize, vector: Option<AxisId>) -> bool {
         let k = self.kernel;
         let Body::Reduce { axes, carries, .. } = &k.stages[out].body else { return false };
@@ -218,6 +219,7 @@ impl Choice<'_> {
         let bytes = values(k, out).into_iter().map(|e| k.exprs.dtype(e).bytes()).min().unwrap_or(1) as i64;
         out == 0
             && vector == Some(reduced)
+            && self.target.groups.is_none()
             && !self.strict
             && k.is_plain_reduction(out)
             && carries.len() <= 2

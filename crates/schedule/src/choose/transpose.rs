@@ -29,7 +29,7 @@ const CACHES: i64 = 2;
 
 /// Bytes that GPUs read at least, in place of a line, and as many of them as a task has rows of.
 const SECTOR: i64 = 32;
-const SECTORS: i64 = 2;
+const SECTORS: i64 = 1;
 
 /// Elements from one point to the next at most where a line of memory holds a few.
 const CLOSE: i64 = 4;
