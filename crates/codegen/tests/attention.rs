@@ -148,7 +148,10 @@ fn few_rows_split_keys_and_many_fill_the_gpu() {
     let many = sizes(1, 16, 1, 4096, 4096);
     let large = choose(&BF16, &many, 132, true);
     assert!(matches!(large, Tile::Wgmma(_)));
-    assert_eq!(large.plan(&BF16, &many, 132).blocks[0], 132);
+    // Blocks stay, but where tiles are of very different lengths.
+    assert_eq!(large.plan(&BF16, &many, 132).blocks[0], 16 * 32);
+    let whole = Attention { causal: false, ..BF16 };
+    assert_eq!(choose(&whole, &many, 132, true).plan(&whole, &many, 132).blocks[0], 132);
     assert!(matches!(choose(&BF16, &many, 132, false), Tile::Mma(_)));
     assert!(matches!(choose(&Attention { align: 2, ..BF16 }, &many, 132, true), Tile::Mma(_)));
     let few = sizes(1, 32, 1, 1, 8192);

@@ -48,12 +48,14 @@ impl WgmmaTile {
     pub const LARGE: WgmmaTile =
         WgmmaTile { groups: 2, keys: 128, stages: 4, persistent: true, turns: true, together: order::TOGETHER };
 
-    /// The tile of an attention of so many rows. On an H200, other numbers of keys are slower.
+    /// The tile of an attention of so many rows. On an H200, other numbers of keys are slower, and blocks that stay are where
+    /// some tiles take much longer than others: the hardware shares those out as blocks end.
     pub fn of(attention: &Attention, rows: u32) -> WgmmaTile {
+        let large = WgmmaTile { persistent: !attention.causal || rows < 4096, ..Self::LARGE };
         match attention.depth.max(attention.columns) {
-            ..=64 => WgmmaTile { groups: if rows < 2048 { 2 } else { 3 }, stages: 6, ..Self::LARGE },
-            65..=128 => Self::LARGE,
-            deep => WgmmaTile { keys: 64, stages: if deep <= 192 { 4 } else { 3 }, ..Self::LARGE },
+            ..=64 => WgmmaTile { groups: if rows < 2048 { 2 } else { 3 }, stages: 6, ..large },
+            65..=128 => large,
+            deep => WgmmaTile { keys: 64, stages: if deep <= 192 { 4 } else { 3 }, ..large },
         }
     }
 
