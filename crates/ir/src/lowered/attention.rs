@@ -105,8 +105,8 @@ struct Walk<'p> {
     known: FxHashMap<TempId, Known>,
     /// Of which number `n` is, in the pool, a load of temporary `n` at the counters of the loops around.
     reductions: Vec<Reduction>,
-    /// What is stored in an argument: where, the loops around, and the value.
-    stored: Option<(ParamId, Vec<ExprId>, Vec<(Variable, i64)>, ExprId)>,
+    /// What is stored in an argument.
+    stored: Option<Stored>,
 }
 
 impl Walk<'_> {
@@ -126,7 +126,8 @@ impl Walk<'_> {
             }
             Stmt::Store { to: Mem::Param(param), index, value, valid: None } if self.stored.is_none() => {
                 let (index, value) = (self.resolved(index)?, self.resolved(&[*value])?[0]);
-                self.stored = Some((*param, index, over.to_vec(), value));
+                (over.len() <= 1).then_some(())?;
+                self.stored = Some(Stored { param: *param, index, column: over.first().cloned(), value });
             }
             Stmt::Loop(l, body) if l.kind == LoopKind::Serial => {
                 let extent = l.extent.as_const().filter(|n| *n > 0)?;
@@ -222,98 +223,117 @@ fn bare(pool: &ExprPool, mut e: ExprId) -> ExprId {
     e
 }
 
-impl Lowered {
-    /// The attention that this is, if it is one phase that is attention of known sizes.
-    pub fn attention(&self) -> Option<Attention> {
-        let [phase] = &self.phases[..] else { return None };
-        (self.guards.is_empty() && self.vars.is_empty() && !self.strict).then_some(())?;
-        let mut grid = Vec::new();
-        for l in &phase.grid {
-            grid.push((l.var.clone(), l.extent.as_const().filter(|n| *n > 0)?));
+/// Whether a value is a reduction's.
+fn is_load(pool: &ExprPool, e: ExprId, n: usize) -> bool {
+    matches!(pool.get(e), Expr::Load { from: Mem::Temp(t, 0), .. } if t.index() == n)
+}
+
+/// The factors of what a reduction adds up.
+fn factors(pool: &ExprPool, of: &Reduction) -> Option<[ExprId; 2]> {
+    match pool.get(of.element) {
+        Expr::Alu(Alu::Mul, factors) => Some([factors[0], factors[1]]),
+        _ => None,
+    }
+}
+
+/// What is divided by a reduction.
+fn quotient(pool: &ExprPool, e: ExprId, by: usize) -> Option<ExprId> {
+    match pool.get(e) {
+        Expr::Alu(Alu::Div, of) if is_load(pool, of[1], by) => Some(of[0]),
+        Expr::Alu(Alu::Mul, of) => {
+            let inverse = |e: ExprId| matches!(pool.get(e), Expr::Alu(Alu::Recip, of) if is_load(pool, of[0], by));
+            (0..2).find(|n| inverse(of[1 - n])).map(|n| of[n])
         }
-        let (pool, known) = (ExprPool::new(), FxHashMap::default());
-        let mut walk = Walk { phase, pool, known, reductions: Vec::new(), stored: None };
-        walk.all(&phase.body, &[])?;
-        let (out, out_index, column, stored) = walk.stored.take()?;
-        let (mut pool, reductions) = (walk.pool, walk.reductions);
+        _ => None,
+    }
+}
+
+/// A softmax of scores and what it mixes: which reduction is what, and what they are made of.
+struct Softmax {
+    scores: usize,
+    total: usize,
+    mixed: usize,
+    /// The loop over keys in which scores are, by whose counter all is said.
+    key: (Variable, i64),
+    /// What the exponential is of, but for the greatest.
+    score: ExprId,
+    /// The factor of weights.
+    value: ExprId,
+    /// Whether weights are divided by the total.
+    divided: bool,
+}
+
+impl Softmax {
+    fn of(pool: &mut ExprPool, reductions: &[Reduction]) -> Option<Softmax> {
         // There are four: scores, the greatest, the total, and weights times values.
-        let number = |wanted: &dyn Fn(&Reduction) -> bool| {
-            let mut found = (0..reductions.len()).filter(|n| wanted(&reductions[*n]));
+        let number = |op: Alu| {
+            let mut found = (0..reductions.len()).filter(|n| reductions[*n].op == op && reductions[*n].over.is_empty());
             found.next().filter(|_| found.next().is_none() && reductions.len() == 4)
         };
-        let peak = number(&|r| r.op == Alu::Max && r.over.is_empty())?;
-        let total = number(&|r| r.op == Alu::Add && r.over.is_empty())?;
+        let (peak, total) = (number(Alu::Max)?, number(Alu::Add)?);
         let sums: Vec<usize> = (0..4).filter(|n| reductions[*n].op == Alu::Add && *n != total).collect();
         let &[scores, mixed] = &sums[..] else { return None };
         let [key] = &reductions[scores].over[..] else { return None };
-        let keys = key.1;
-        let across = &reductions[mixed].over;
-        (column.len() == across.len() && column.len() <= 1 && column.iter().zip(across).all(|(a, b)| a.1 == b.1))
-            .then_some(())?;
-        (scores < peak && [peak, total, mixed].iter().all(|n| reductions[*n].extent == keys)).then_some(())?;
-
-        // All in terms of the keys of scores.
+        (scores < peak && [peak, total, mixed].iter().all(|n| reductions[*n].extent == key.1)).then_some(())?;
         let of_keys = |pool: &mut ExprPool, n: usize, e: ExprId| {
             let (from, own) = (pool.clone(), &reductions[n].counter);
             pool.copy(&from, &[e], &|v| (v == own).then(|| Size::from(&key.0)))[0]
         };
-        let factors = |pool: &ExprPool, n: usize| match pool.get(reductions[n].element) {
-            Expr::Alu(Alu::Mul, factors) => Some([factors[0], factors[1]]),
-            _ => None,
+        let is_argument = |pool: &ExprPool, e: ExprId| match pool.get(e) {
+            Expr::Cast(DType::F32, load) => {
+                matches!(pool.get(*load), Expr::Load { from: Mem::Param(_), valid: None, .. })
+            }
+            _ => false,
         };
-        let of_argument = |pool: &ExprPool, e: ExprId| matches!(pool.get(e), Expr::Cast(DType::F32, load) if matches!(pool.get(*load), Expr::Load { from: Mem::Param(_), valid: None, .. }));
-        let [a, b] = factors(&pool, mixed)?;
-        let (weight, value) = match [a, b].map(|e| of_argument(&pool, e)) {
+        let [a, b] = factors(pool, &reductions[mixed])?;
+        let (weight, value) = match [a, b].map(|e| is_argument(pool, e)) {
             [false, true] => (a, b),
             [true, false] => (b, a),
             _ => return None,
         };
-        let weight = of_keys(&mut pool, mixed, weight);
-        let weight = bare(&pool, weight);
-        let is_load = |pool: &ExprPool, e: ExprId, n: usize| matches!(pool.get(e), Expr::Load { from: Mem::Temp(t, 0), .. } if t.index() == n);
+        let weight = of_keys(pool, mixed, weight);
+        let weight = bare(pool, weight);
         // The division may come before the product, or after it.
-        let quotient = |pool: &ExprPool, e: ExprId| match pool.get(e) {
-            Expr::Alu(Alu::Div, of) if is_load(pool, of[1], total) => Some(of[0]),
-            Expr::Alu(Alu::Mul, of) => {
-                let inverse =
-                    |e: ExprId| matches!(pool.get(e), Expr::Alu(Alu::Recip, of) if is_load(pool, of[0], total));
-                (0..2).find(|n| inverse(of[1 - n])).map(|n| of[n])
-            }
-            _ => None,
-        };
-        let divided = quotient(&pool, weight);
-        let weight = bare(&pool, divided.unwrap_or(weight));
-        let summed = of_keys(&mut pool, total, reductions[total].element);
-        (bare(&pool, summed) == weight).then_some(())?;
+        let divided = quotient(pool, weight, total);
+        let weight = bare(pool, divided.unwrap_or(weight));
+        let summed = of_keys(pool, total, reductions[total].element);
+        (bare(pool, summed) == weight).then_some(())?;
         let Expr::Alu(Alu::Exp, of) = pool.get(weight) else { return None };
         let Expr::Alu(Alu::Sub, of) = pool.get(of[0]) else { return None };
         let (score, greatest) = (of[0], of[1]);
         let guard = |e: ExprId| matches!(pool.get(e), Expr::Const(c) if c.as_f64() <= f64::from(f32::MIN));
         let is_greatest = match pool.get(greatest) {
-            Expr::Alu(Alu::Max, of) => {
-                (is_load(&pool, of[0], peak) && guard(of[1])) || (is_load(&pool, of[1], peak) && guard(of[0]))
-            }
-            _ => is_load(&pool, greatest, peak),
+            Expr::Alu(Alu::Max, of) => (0..2).any(|n| is_load(pool, of[n], peak) && guard(of[1 - n])),
+            _ => is_load(pool, greatest, peak),
         };
-        let compared = of_keys(&mut pool, peak, reductions[peak].element);
-        (is_greatest && compared == score).then_some(())?;
+        let compared = of_keys(pool, peak, reductions[peak].element);
+        let (divided, key) = (divided.is_some(), key.clone());
+        (is_greatest && compared == score).then_some(Softmax { scores, total, mixed, key, score, value, divided })
+    }
+}
 
-        // Operands, and what each counter is to them.
-        let counters = |more: &[&Variable]| -> Vec<Variable> {
-            grid.iter().map(|(v, _)| v.clone()).chain(more.iter().map(|v| (*v).clone())).collect()
-        };
-        let affine = |pool: &ExprPool, e: ExprId, more: &[&Variable]| self.affine_of(pool, e, &counters(more));
-        let depth = &reductions[scores].counter;
-        let [a, b] = factors(&pool, scores)?;
-        let along = &[&key.0, depth];
-        let (a, b) = (affine(&pool, a, along)?, affine(&pool, b, along)?);
-        let n = grid.len();
-        let (q, k) = if b.strides[n] != 0 { (a, b) } else { (b, a) };
-        let column_of =
-            |over: &[(Variable, i64)], instead: &Variable| over.first().map_or(instead.clone(), |(v, _)| v.clone());
-        let v = affine(&pool, value, &[&reductions[mixed].counter, &column_of(across, depth)])?;
-        let o = self.position(&pool, out, &out_index, &counters(&[&column_of(&column, depth)]))?;
-        let (depth, columns) = (reductions[scores].extent, column.first().map_or(1, |(_, n)| *n));
+/// What is stored: where, in which loops, and the value.
+struct Stored {
+    param: ParamId,
+    index: Vec<ExprId>,
+    column: Option<(Variable, i64)>,
+    value: ExprId,
+}
+
+/// Where operands are, and what the counters of tasks are to them.
+struct Places {
+    operands: [AttentionOperand; 4],
+    dtype: DType,
+    sizes: [i64; 7],
+    batch: Vec<(Variable, i64)>,
+    heads: Vec<(Variable, i64)>,
+    row: Option<Variable>,
+}
+
+impl Places {
+    /// Of Q, K, V and O by the counters of a grid, whose strides are followed by those along what is given.
+    fn of(grid: &[(Variable, i64)], all: [&Affine; 4], [keys, depth, columns]: [i64; 3]) -> Option<Places> {
+        let (n, [q, k, v, o]) = (grid.len(), all);
         let side_by_side = |stride: i64, count: i64| stride == 1 || count == 1;
         let fits = q.strides[n] == 0
             && k.strides[n] > 0
@@ -323,7 +343,7 @@ impl Lowered {
             && side_by_side(v.strides[n + 1], columns)
             && side_by_side(o.strides[n], columns)
             && (q.dtype, q.dtype) == (k.dtype, v.dtype)
-            && o.strides[..n].iter().zip(&grid).all(|(stride, (_, count))| *stride > 0 || *count == 1);
+            && o.strides[..n].iter().zip(grid).all(|(stride, (_, count))| *stride > 0 || *count == 1);
         fits.then_some(())?;
 
         // Rows are what keys and values lack.
@@ -331,7 +351,6 @@ impl Lowered {
         let lacks = |at: &usize| k.strides[*at] == 0 && v.strides[*at] == 0;
         let row = long.iter().copied().rfind(|at| lacks(at));
         let others: Vec<usize> = long.iter().copied().filter(|at| Some(*at) != row).collect();
-        let all = [&q, &k, &v, &o];
         let strides = |of: &Affine, dims: &[usize]| {
             collapsed(&dims.iter().map(|at| (grid[*at].1, of.strides[*at])).collect::<Vec<_>>())
         };
@@ -354,62 +373,118 @@ impl Lowered {
         let numbered = |dims: &[usize]| dims.iter().map(|at| grid[*at].clone()).collect::<Vec<_>>();
         let (batch, heads) = (numbered(&others[..outside]), numbered(&others[outside..]));
         let count = |of: &[(Variable, i64)]| of.iter().map(|(_, n)| n).product::<i64>();
-        let operands =
-            [0, 1, 2, 3].map(|i| AttentionOperand { param: all[i].param, offset: all[i].offset, strides: strides[i] });
+        let operand = |i: usize| AttentionOperand { param: all[i].param, offset: all[i].offset, strides: strides[i] };
         let sizes = [count(&batch), count(&heads), group, row.map_or(1, |at| grid[at].1), keys, depth, columns];
-        let counters = [row.map(|at| grid[at].0.clone()), Some(key.0.clone()), column.first().map(|(v, _)| v.clone())];
+        let row = row.map(|at| grid[at].0.clone());
+        Some(Places { operands: [0, 1, 2, 3].map(operand), dtype: q.dtype, sizes, batch, heads, row })
+    }
+}
+
+/// A value in terms of what the kernel gives for reductions, and of counters that it has; where weights are divided, the sum
+/// `over` the total is in the place of that reduction.
+fn part(
+    pool: &ExprPool,
+    value: ExprId,
+    named: &[(usize, TempId)],
+    over: Option<usize>,
+    counters: &[&Variable],
+) -> Option<AttentionPart> {
+    let mut exprs = ExprPool::new();
+    let zero = exprs.index(0);
+    let mut fails = !pool.variables_used(&[value]).iter().all(|v| counters.contains(&v));
+    let value = exprs.copy_with(pool, &[value], &|_| None, |exprs, node, dtype| {
+        let Expr::Load { from: Mem::Temp(t, 0), .. } = node else { return exprs.add(node, dtype) };
+        let Some((_, known)) = named.iter().find(|(n, _)| *n == t.index()) else {
+            fails = true;
+            return zero;
+        };
+        let load = exprs.load(dtype, Mem::Temp(*known, 0), &[zero]);
+        if over != Some(t.index()) {
+            return load;
+        }
+        let total = exprs.load(dtype, Mem::Temp(Attention::TOTAL, 0), &[zero]);
+        exprs.alu(Alu::Div, &[load, total])
+    })[0];
+    (!fails).then_some(AttentionPart { exprs, value })
+}
+
+impl Lowered {
+    /// The attention that this is, if it is one phase that is attention of known sizes.
+    pub fn attention(&self) -> Option<Attention> {
+        let [phase] = &self.phases[..] else { return None };
+        (self.guards.is_empty() && self.vars.is_empty() && !self.strict).then_some(())?;
+        let mut grid = Vec::new();
+        for l in &phase.grid {
+            grid.push((l.var.clone(), l.extent.as_const().filter(|n| *n > 0)?));
+        }
+        let (pool, known) = (ExprPool::new(), FxHashMap::default());
+        let mut walk = Walk { phase, pool, known, reductions: Vec::new(), stored: None };
+        walk.all(&phase.body, &[])?;
+        let Walk { mut pool, reductions, stored, .. } = walk;
+        let stored = stored?;
+        let found = Softmax::of(&mut pool, &reductions)?;
+        let Softmax { scores, total, mixed, ref key, score, .. } = found;
+        let places = self.places(&pool, &reductions, &grid, &found, &stored)?;
 
         // Scores: a triangle, a factor, and whatever else there is.
-        let (seen, diagonal) = match &counters[0] {
-            Some(row) => triangle(&pool, score, row, &key.0).map_or((score, None), |(e, d)| (e, Some(d))),
-            None => (score, None),
-        };
+        let triangle = places.row.as_ref().and_then(|row| triangle(&pool, score, row, &key.0));
+        let (seen, diagonal) = triangle.map_or((score, None), |(seen, diagonal)| (seen, Some(diagonal)));
         let scale = scaled(&pool, seen, scores);
+        let Places { operands, dtype, sizes, batch, heads, row } = places;
+        let counters = [row, Some(key.0.clone()), stored.column.map(|(v, _)| v)];
         let bound: Vec<&Variable> =
             batch.iter().chain(&heads).map(|(v, _)| v).chain(counters.iter().flatten()).collect();
-        let made = |pool: &ExprPool, e: ExprId, named: &[(usize, TempId)], sum: Option<usize>| {
-            let mut exprs = ExprPool::new();
-            let zero = exprs.index(0);
-            let mut fails = !pool.variables_used(&[e]).iter().all(|v| bound.contains(&v));
-            let value = exprs.copy_with(pool, &[e], &|_| None, |exprs, node, dtype| match node {
-                Expr::Load { from: Mem::Temp(t, 0), .. } => match named.iter().find(|(n, _)| *n == t.index()) {
-                    Some((_, known)) => {
-                        let load = exprs.load(dtype, Mem::Temp(*known, 0), &[zero]);
-                        if sum != Some(t.index()) {
-                            return load;
-                        }
-                        let total = exprs.load(dtype, Mem::Temp(Attention::TOTAL, 0), &[zero]);
-                        exprs.alu(Alu::Div, &[load, total])
-                    }
-                    None => {
-                        fails = true;
-                        zero
-                    }
-                },
-                node => exprs.add(node, dtype),
-            })[0];
-            (!fails).then_some(AttentionPart { exprs, value })
-        };
         let score = match scale {
             Some(_) => None,
-            None => Some(made(&pool, seen, &[(scores, Attention::SCORE)], None)?),
+            None => Some(part(&pool, seen, &[(scores, Attention::SCORE)], None, &bound)?),
         };
-        let out_dtype = self.params[out.index()].dtype;
-        let plain = {
-            let value = match pool.get(stored) {
-                Expr::Cast(to, value) if *to == out_dtype => *value,
-                _ => stored,
-            };
-            match divided {
-                Some(_) => is_load(&pool, value, mixed),
-                None => quotient(&pool, value).is_some_and(|sum| is_load(&pool, sum, mixed)),
-            }
+        let out = self.params[stored.param.index()].dtype;
+        let rounded = match pool.get(stored.value) {
+            Expr::Cast(to, value) if *to == out => *value,
+            _ => stored.value,
         };
+        let sum = if found.divided { Some(rounded) } else { quotient(&pool, rounded, total) };
         let named = [(mixed, Attention::SUM), (total, Attention::TOTAL)];
-        let value = if plain { None } else { Some(made(&pool, stored, &named, divided.map(|_| mixed))?) };
-        let scale = scale.unwrap_or(1.0);
-        let dtype = [q.dtype, out_dtype];
+        let value = match sum.is_some_and(|sum| is_load(&pool, sum, mixed)) {
+            true => None,
+            false => Some(part(&pool, stored.value, &named, found.divided.then_some(mixed), &bound)?),
+        };
+        let (scale, dtype) = (scale.unwrap_or(1.0), [dtype, out]);
         Some(Attention { dtype, operands, sizes, scale, diagonal, batch, heads, counters, score, value })
+    }
+
+    /// Where operands and result of a softmax are.
+    fn places(
+        &self,
+        pool: &ExprPool,
+        reductions: &[Reduction],
+        grid: &[(Variable, i64)],
+        found: &Softmax,
+        stored: &Stored,
+    ) -> Option<Places> {
+        let (scores, mixed) = (&reductions[found.scores], &reductions[found.mixed]);
+        // Columns are a loop of the result, and one of sums; or there is one, and neither is.
+        let across = match &mixed.over[..] {
+            [] => None,
+            [one] => Some(one),
+            _ => return None,
+        };
+        (across.map(|(_, n)| n) == stored.column.as_ref().map(|(_, n)| n)).then_some(())?;
+        let counters = |more: &[&Variable]| -> Vec<Variable> {
+            grid.iter().map(|(v, _)| v.clone()).chain(more.iter().map(|v| (*v).clone())).collect()
+        };
+        // A counter that is none of an operand's has a stride of 0.
+        let (key, depth) = (&found.key.0, &scores.counter);
+        let [a, b] = factors(pool, scores)?;
+        let of_keys = counters(&[key, depth]);
+        let (a, b) = (self.affine_of(pool, a, &of_keys)?, self.affine_of(pool, b, &of_keys)?);
+        let (q, k) = if b.strides[grid.len()] != 0 { (a, b) } else { (b, a) };
+        let column = across.map_or(depth, |(v, _)| v);
+        let v = self.affine_of(pool, found.value, &counters(&[&mixed.counter, column]))?;
+        let column = stored.column.as_ref().map_or(depth, |(v, _)| v);
+        let o = self.position(pool, stored.param, &stored.index, &counters(&[column]))?;
+        let columns = across.map_or(1, |(_, n)| *n);
+        Places::of(grid, [&q, &k, &v, &o], [found.key.1, scores.extent, columns])
     }
 }
 
