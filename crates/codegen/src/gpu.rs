@@ -12,6 +12,7 @@ mod copies;
 mod part;
 pub mod product;
 mod ptx;
+mod subtractions;
 mod warpgroup;
 
 pub use call::{Argument, Call, MapArgument};
@@ -112,7 +113,7 @@ pub fn compile(
     let lower = start.elapsed();
     let name = lists.first().map_or("empty", |l| l.name.as_str());
     let bytes = match runner {
-        Runner::Driver => machine::assembly(name, &source, &machine)?.into_bytes(),
+        Runner::Driver => subtractions::mended(&machine::assembly(name, &source, &machine)?).into_bytes(),
         Runner::Simulator => machine::object(name, &source, &machine)?,
     };
     let timings = Timings { lower, llvm: start.elapsed() - lower };
@@ -167,7 +168,7 @@ fn assembled(name: &str, text: &str, processor: &str, runner: Runner) -> Result<
             let target = Target::named("cuda-sm90").expect("it is among the targets' names");
             let features = if processor == "sm_90a" { "+ptx83" } else { "" };
             let target = Target { cpu: processor.into(), features: features.into(), ..target };
-            Ok(machine::assembly(name, text, &target)?.into_bytes())
+            Ok(subtractions::mended(&machine::assembly(name, text, &target)?).into_bytes())
         }
     }
 }
