@@ -34,7 +34,7 @@ SUBJECTS: dict[str, tuple[str, str]] = {
     ),
     "Reductions": (
         "reductions",
-        "all amax amin any argmax argmin logsumexp max mean median min norm prod std sum var",
+        "all amax amin any argmax argmin logsumexp max mean median min prod std sum var",
     ),
     "Running reductions": ("statistics", "cummax cummin cumprod cumsum"),
     "Statistics and counting": ("counting", ""),

@@ -161,4 +161,10 @@ int cuLaunchKernel(void *function, unsigned x, unsigned y, unsigned z, unsigned 
     if (is("trap")) lost = 1;
     return 0;
 }
+
+// As CUlaunchConfig.
+typedef struct { unsigned x, y, z, threads, ty, tz, shared; void *stream; void *attributes; unsigned count; } Configuration;
+int cuLaunchKernelEx(const Configuration *c, void *function, void **arguments, void **extra) {
+    return cuLaunchKernel(function, c->x, c->y, c->z, c->threads, c->ty, c->tz, c->shared, c->stream, arguments, extra);
+}
 #endif
