@@ -201,7 +201,7 @@ def test_b4_what_iterate_does_not_take() -> None:
         svod.iterate(2.5, lambda i, x: x, a)  # type: ignore[arg-type]
     with pytest.raises(svod.UnsupportedError, match="of 10000000 iterations, with more than 1048576 steps"):
         svod.iterate(10**7, lambda i, x: x + 1, a).tolist()
-    with pytest.raises(svod.ArgumentError, match="custom: a function is expected, not 5"):
+    with pytest.raises(svod.ArgumentError, match="custom: function: a function is expected, not 5"):
         svod.custom(5, a)  # type: ignore[arg-type]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from svod._svod import Tensor, float32, float64, where
@@ -294,14 +294,16 @@ def xlogy(x1: Any, x2: Any, /) -> Tensor:
     return where(is_zero, 0.0, x * where(is_zero, 1.0, y).log())
 
 
-@functools.cache
-def _of_powers(coefficients: tuple[float, ...]) -> list[float]:
+def _in_powers(coefficients: tuple[float, ...]) -> list[float]:
     """The coefficients of powers of a sum of Chebyshev polynomials to 1e-10, more than `float32` shows."""
     from numpy.polynomial.chebyshev import cheb2poly
 
     last = max(at for at, one in enumerate(coefficients) if abs(one) > 1e-10)
     found: list[float] = cheb2poly(coefficients[: last + 1]).tolist()
     return found
+
+
+_of_powers: Callable[[tuple[float, ...]], list[float]] = functools.cache(_in_powers)
 
 
 def _powers(coefficients: tuple[float, ...], t: Tensor) -> Tensor:
