@@ -312,7 +312,8 @@ def _powers(coefficients: tuple[float, ...], t: Tensor) -> Tensor:
     value: Any = highest
     for coefficient in reversed(lower):
         value = value * t + coefficient
-    return value
+    made: Tensor = value
+    return made
 
 
 def _chebyshev(coefficients: Sequence[float], t: Tensor) -> Tensor:
