@@ -8,13 +8,14 @@
 //! often each digit occurs in each block; the same in each chunk of blocks; where each block puts the points of each
 //! digit, which is a scan over blocks and digits; and the moves.
 
+use super::blocks::Blocks;
 use super::{Array, Order, Points};
 use crate::apply::Scheduled;
 use crate::lower::{Lowerer, Made, Nest, Span};
 use svod_dtype::{Const, DType};
 use svod_ir::alu::Alu;
-use svod_ir::expr::{Expr, ExprId, Mem, ParamId};
-use svod_ir::kernel::{AxisId, Param};
+use svod_ir::expr::{Expr, ExprId, Mem};
+use svod_ir::kernel::Param;
 use svod_ir::lowered::{Home, LoopKind, Phase, Stmt};
 use svod_ir::single_variable;
 use svod_ir::size::Size;
@@ -60,53 +61,31 @@ struct Range {
 /// The phases of a sort in blocks, and the memory that they share.
 pub(super) fn blocks(s: &Scheduled, order: &Order, lanes: i64) -> Made<(Vec<Phase>, Vec<Param>)> {
     let stage = order.stage;
-    let rows: Vec<AxisId> = s.kernel.stages[stage].over.iter().copied().filter(|a| *a != order.to).collect();
-    let along = s.stages[stage].loops.iter().find(|l| l.axis == order.along).ok_or("a sort without points")?;
-    let block = Size::from(along.step as i64);
-    if block.divisible_by(lanes * VECTORS) != Some(true) {
+    let mut blocks = Blocks::of(s, order)?;
+    if blocks.block.divisible_by(lanes * VECTORS) != Some(true) {
         return Err(format!("a block of a sort is a multiple of {VECTORS} vectors of its {lanes} lanes"));
     }
-    let count = order.points.ceil_div(&block);
+    let count = blocks.count.clone();
     let most = count.upper_bound().ok_or("a sort of points without an upper bound")?.max(1);
     let chunk = (((most + CHUNKS - 1) / CHUNKS + STEPS - 1) / STEPS * STEPS).max(STEPS);
     let chunks = count.ceil_div(chunk);
-    let extents: Vec<Size> = rows.iter().map(|a| s.kernel.axes[a.index()].extent.clone()).collect();
-
-    let mut shared = Vec::new();
-    let mut share = |dtype, last: &[Size]| {
-        let shape = extents.iter().chain(last).cloned().collect();
-        shared.push(Param { dtype, shape, constant: false });
-        Mem::Param(ParamId((s.kernel.params.len() + shared.len() - 1) as u32))
-    };
-    let points = [order.points.clone()];
-    let copies = [(); 2].map(|()| [share(order.dtype, &points), share(order.position, &points)]);
     let digits = Size::from(order.digits());
-    let [counts, starts] = [(); 2].map(|()| share(order.position, &[count.clone(), digits.clone()]));
-    let sums = share(order.position, &[chunks.clone(), digits]);
+    let [counts, starts] = [(); 2].map(|()| blocks.share(order.position, &[count.clone(), digits.clone()]));
+    let sums = blocks.share(order.position, &[chunks.clone(), digits]);
 
     let passes = order.passes();
     let mut phases = Vec::new();
     for pass in 0..passes {
         for step in [Step::Count, Step::Sum, Step::Start, Step::Move] {
             let mut lowerer = Lowerer::new(s);
-            let mut nest = lowerer.row_nest(stage);
-            let mut row = Vec::new();
-            for axis in &rows {
-                let at = lowerer.grid(stage, *axis, &s.kernel.axes[axis.index()].extent);
-                nest.env.insert(*axis, Span { base: at.clone(), remaining: Size::ONE, masked: false });
-                row.push(at);
-            }
-            let array = |mem, dtype, more: &[Size]| Array { mem, dtype, row: [&row, more].concat() };
-            let copy = |n: u32| {
-                let [keys, positions] = copies[n as usize % 2];
-                Points { keys: array(keys, order.dtype, &[]), positions: array(positions, order.position, &[]) }
-            };
-            let from = (pass > 0).then(|| copy(pass - 1));
-            let [counts, starts, sums] = [counts, starts, sums].map(|mem| array(mem, order.position, &[]));
+            let (nest, row) = blocks.rows(&mut lowerer);
+            let from = (pass > 0).then(|| blocks.copy(&row, pass - 1));
+            let [counts, starts, sums] =
+                [counts, starts, sums].map(|mem| Array { mem, dtype: order.position, row: row.clone() });
             let over = if matches!(step, Step::Count | Step::Move) { &count } else { &chunks };
             let at = lowerer.grid(stage, order.along, over);
-            let first = &at * &block;
-            let range = Range { count: (&order.points - &first).min(&block), first };
+            let (first, count_of_block) = blocks.points(&at);
+            let range = Range { first, count: count_of_block };
             let own = |of: &Array| Array { row: of.row.iter().cloned().chain([at.clone()]).collect(), ..of.clone() };
             lowerer.phase.body = match step {
                 Step::Count => {
@@ -120,7 +99,7 @@ pub(super) fn blocks(s: &Scheduled, order: &Order, lanes: i64) -> Made<(Vec<Phas
                     lowerer.starts_of_chunk(order, [&counts, &sums, &starts], &at, chunk, [&count, &chunks])?
                 }
                 Step::Move => {
-                    let to = (pass + 1 < passes).then(|| copy(pass));
+                    let to = (pass + 1 < passes).then(|| blocks.copy(&row, pass));
                     lowerer.moves_in_lanes(
                         order,
                         lanes,
@@ -135,7 +114,7 @@ pub(super) fn blocks(s: &Scheduled, order: &Order, lanes: i64) -> Made<(Vec<Phas
             phases.push(lowerer.phase);
         }
     }
-    Ok((phases, shared))
+    Ok((phases, blocks.shared))
 }
 
 /// The phases of a pass.

@@ -6,15 +6,17 @@
 //! the places wanted, only the points that may be among the first are sorted ([`select`]); few points are counted
 //! instead ([`rank`]). Where points go in lanes of vectors, a warp of a GPU takes as many at a time ([`lanes`]).
 
+mod blocks;
 mod lanes;
 mod rank;
 mod select;
 
 use super::{Lowerer, Made, Nest, Span};
 use crate::apply::{LoopState, Runs, Scheduled};
+use blocks::Blocks;
 use svod_dtype::{Const, DType};
 use svod_ir::alu::Alu;
-use svod_ir::expr::{Expr, ExprId, Mem, ParamId, TempId};
+use svod_ir::expr::{Expr, ExprId, Mem, TempId};
 use svod_ir::kernel::{AxisId, Body, Out, Param};
 use svod_ir::lowered::{Home, Loop, LoopKind, Phase, Stmt};
 use svod_ir::size::{Size, Variable};
@@ -88,48 +90,25 @@ pub(super) fn blocks(s: &Scheduled, stage: usize) -> Made<(Vec<Phase>, Vec<Param
     if let Some(lanes) = order.lanes {
         return lanes::blocks(s, &order, lanes);
     }
-    let rows: Vec<AxisId> = s.kernel.stages[stage].over.iter().copied().filter(|a| *a != order.to).collect();
-    let along = s.stages[stage].loops.iter().find(|l| l.axis == order.along).ok_or("a sort without points")?;
-    let block = Size::from(along.step as i64);
-    let count = order.points.ceil_div(&block);
-    let extents: Vec<Size> = rows.iter().map(|a| s.kernel.axes[a.index()].extent.clone()).collect();
-
-    let mut shared = Vec::new();
-    let mut share = |dtype, last: &[Size]| {
-        let shape = extents.iter().chain(last).cloned().collect();
-        shared.push(Param { dtype, shape, constant: false });
-        Mem::Param(ParamId((s.kernel.params.len() + shared.len() - 1) as u32))
-    };
-    let points = [order.points.clone()];
-    let copies = [(); 2].map(|()| [share(order.dtype, &points), share(order.position, &points)]);
-    let counts = share(order.position, &[count.clone(), Size::from(order.digits())]);
+    let mut blocks = Blocks::of(s, &order)?;
+    let counts = blocks.share(order.position, &[blocks.count.clone(), Size::from(order.digits())]);
 
     let passes = order.passes();
     let mut phases = Vec::new();
     for pass in 0..passes {
         for moves in [false, true] {
             let mut lowerer = Lowerer::new(s);
-            let mut nest = lowerer.row_nest(stage);
-            let mut row = Vec::new();
-            for axis in &rows {
-                let at = lowerer.grid(stage, *axis, &s.kernel.axes[axis.index()].extent);
-                nest.env.insert(*axis, Span { base: at.clone(), remaining: Size::ONE, masked: false });
-                row.push(at);
-            }
-            let at = lowerer.grid(stage, order.along, &count);
-            let first = &at * &block;
-            let range = Range::Known { count: (&order.points - &first).min(&block), first };
-            let array = |mem, dtype, more: &[Size]| Array { mem, dtype, row: [&row, more].concat() };
-            let copy = |n: u32| {
-                let [keys, positions] = copies[n as usize % 2];
-                Points { keys: array(keys, order.dtype, &[]), positions: array(positions, order.position, &[]) }
-            };
-            let from = (pass > 0).then(|| copy(pass - 1));
-            let own = array(counts, order.position, std::slice::from_ref(&at));
+            let (nest, row) = blocks.rows(&mut lowerer);
+            let at = lowerer.grid(stage, order.along, &blocks.count);
+            let (first, count) = blocks.points(&at);
+            let range = Range::Known { first, count };
+            let array = |more: &[Size]| Array { mem: counts, dtype: order.position, row: [&row, more].concat() };
+            let from = (pass > 0).then(|| blocks.copy(&row, pass - 1));
+            let own = array(std::slice::from_ref(&at));
             lowerer.phase.body = if moves {
-                let all = array(counts, order.position, &[]);
-                let (mut body, starts) = lowerer.starts_in_blocks(&order, &all, &at, &count);
-                let to = (pass + 1 < passes).then(|| copy(pass));
+                let all = array(&[]);
+                let (mut body, starts) = lowerer.starts_in_blocks(&order, &all, &at, &blocks.count);
+                let to = (pass + 1 < passes).then(|| blocks.copy(&row, pass));
                 body.extend(lowerer.moves(&order, &nest, pass, from.as_ref(), to.as_ref(), &range, &starts)?);
                 body
             } else {
@@ -138,7 +117,7 @@ pub(super) fn blocks(s: &Scheduled, stage: usize) -> Made<(Vec<Phase>, Vec<Param
             phases.push(lowerer.phase);
         }
     }
-    Ok((phases, shared))
+    Ok((phases, blocks.shared))
 }
 
 impl Order {
