@@ -316,7 +316,7 @@ def percentile(
     >>> svod.percentile(svod.Tensor([1.0, 2.0, 3.0]), 50).item()
     2.0
     """
-    return _quantile("percentile", x, _beside(x, q) / 100, axis, keepdims, method, without_nan=False)
+    return _quantile("percentile", x, _tensor(q) / 100, axis, keepdims, method, without_nan=False)
 
 
 def ptp(x: Tensor, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
@@ -443,12 +443,6 @@ _BETWEEN: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
-def _beside(x: Tensor, parts: Any) -> Tensor:
-    """Numbers where `x` is."""
-    made = _tensor(parts).cast("float64")
-    return made if isinstance(parts, Tensor) or not isinstance(x.device, str) else made.to(x.device)
-
-
 def _quantile(
     name: str, x: Tensor, q: Any, axis: int | None, keepdims: bool, interpolation: str, without_nan: bool
 ) -> Tensor:
@@ -458,7 +452,7 @@ def _quantile(
     if x.dtype.is_complex:
         raise DTypeError(f"{name}: real numbers are expected, not {x.dtype.name}")
     x = _as_floats(x)
-    parts = _beside(x, q)
+    parts = _tensor(q).cast("float64")
     if parts.ndim > 1:
         raise ShapeError(f"{name}: q is a number or a vector, not of shape {parts.shape}")
     rank = x.ndim

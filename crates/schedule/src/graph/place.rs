@@ -22,9 +22,10 @@ fn memory(node: &UOp) -> Option<Device> {
     node.device().cloned().or_else(literal)
 }
 
-/// The device of a graph that has just one.
-pub(crate) fn only_device(graph: &Graph) -> Option<&Device> {
-    let mut devices = graph.nodes().iter().filter_map(UOp::device);
+/// The device of a graph that has just one, counting where literals are: what is made of these alone, such as checks of
+/// indices, reads them there.
+pub(crate) fn only_device(graph: &Graph) -> Option<Device> {
+    let mut devices = graph.nodes().iter().filter_map(memory);
     let first = devices.next()?;
     devices.all(|d| d == first).then_some(first)
 }

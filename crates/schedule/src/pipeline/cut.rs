@@ -146,7 +146,7 @@ impl Cutter<'_> {
         let rewritten = pipeline::graph(graph, &|leaf| leaves.contains_key(leaf), self.how)?;
         let provenance = Pass::Trace.time(|| Provenance::new(graph, rewritten.as_ref()));
         let graph = rewritten.as_ref().map_or(graph, |r| &r.graph);
-        let loops = &Loops { device: loops.device.clone().or_else(|| only_device(graph).cloned()), ..loops.clone() };
+        let loops = &Loops { device: loops.device.clone().or_else(|| only_device(graph)), ..loops.clone() };
         let mut cut = Pass::Fuse.run(graph, || fuse(graph, self.how));
         let users = graph.users();
         let leaf = |node: NodeIndex| graph.nodes()[node as usize].op().leaf().map(|leaf| leaves[leaf]);
