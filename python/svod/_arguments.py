@@ -17,7 +17,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from svod._svod import ArgumentError, ArgumentTypeError, Error, OutOfMemoryError, Size, Tensor, Variable
+from svod._svod import ArgumentError, ArgumentTypeError, Error, OutOfMemoryError, Size, Tensor, Variable, _operands
 
 __all__ = ["checked", "checked_at_once", "checked_init"]
 
@@ -117,7 +117,7 @@ def _explained(
         if type(error) is not ArgumentTypeError or function.__name__ == "forward":
             return None
         # Of a function that this one is made of; a module's function says what it is.
-        outer = ArgumentTypeError(f"{_name(function, args)}: {error}")
+        outer = _no_operand(function, args, kwargs) or ArgumentTypeError(f"{_name(function, args)}: {error}")
         for note in getattr(error, "__notes__", ()):
             outer.add_note(note)
         return outer
@@ -126,6 +126,20 @@ def _explained(
     kind = OutOfMemoryError if isinstance(error, MemoryError) else ArgumentError
     told = f", of {', '.join(plain)}" if plain else ""
     return kind(f"{_name(function, args)}: {error}{told}")
+
+
+def _no_operand(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> ArgumentTypeError | None:
+    """The error of the first argument that may be anything and becomes no tensor."""
+    hints = _hints(function)
+    for name, value in _bound(function, args, kwargs):
+        if hints.get(name) is Any:
+            try:
+                _operands(value)
+            except ArgumentTypeError as error:
+                return ArgumentTypeError(f"{_name(function, args)}: {name}: {error}")
+    return None
 
 
 def _says_enough(function: Callable[..., Any], args: tuple[Any, ...], error: Error) -> bool:
@@ -253,6 +267,10 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
+def _is_complex(value: Any) -> bool:
+    return _is_number(value) or isinstance(value, numbers.Complex)
+
+
 def _is_flag(value: Any) -> bool:
     return isinstance(value, (bool, np.bool_)) or (isinstance(value, numbers.Integral) and value in (0, 1))
 
@@ -262,6 +280,7 @@ _SCALARS: dict[Any, tuple[str, Callable[[Any], bool]]] = {
     bool: ("True or False", _is_flag),
     int: ("an integer", _is_integer),
     float: ("a number", _is_number),
+    complex: ("a number", _is_complex),
     str: ("text", lambda value: isinstance(value, str)),
 }
 

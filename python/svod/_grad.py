@@ -326,8 +326,6 @@ def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
     """
     arguments = _Arguments("jvp", primals)
     with arguments as given:
-        result = function(*given)
-        outputs = _outputs("jvp", function, result)
         variables = arguments.all()
         directions: list[Any] = []
         taken(list(tangents), directions, lambda value: _tangent(value, directions))
@@ -335,6 +333,8 @@ def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
             raise ArgumentError(
                 f"jvp: {len(variables)} tensors among the primals, {len(directions)} among the tangents"
             )
+        result = function(*given)
+        outputs = _outputs("jvp", function, result)
         moved = _pushforward("jvp", outputs, variables, [_as_tensor(one) for one in directions])
         found: list[Any] = []
         structure = taken(result, found)

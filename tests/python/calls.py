@@ -56,6 +56,7 @@ MADE: dict[str, Callable[[], Any]] = {
     "b": lambda: numbers(3, 3) > 0,
     "v": lambda: numbers(3),
     "w": lambda: svod.ones(3),
+    "pivots": lambda: whole(1, 2, 3).cast("int32"),
     "square_matrix": lambda: svod.Tensor([[4.0, 1.0, 0.0], [1.0, 5.0, 2.0], [0.0, 2.0, 6.0]]),
     "line": lambda: numbers(1, 4, 6),
     "image": lambda: numbers(1, 4, 6, 6),
@@ -223,8 +224,14 @@ linalg.trace(x, offset=1, dtype="float64")
 linalg.{outer matmul}(v, w)
 linalg.tensordot(x, y, axes=1)
 linalg.vecdot(x, y, axis=-1)
+linalg.householder_product(x, v)
+linalg.lu_factor(square_matrix, pivot=True)
+linalg.lu_solve(square_matrix, pivots, x, left=True, adjoint=False)
+linalg.tensorinv(square_matrix, ind=1)
+linalg.tensorsolve(square_matrix, v, axes=(0,))
+linalg.vander(v, N=2)
 fft.{fft ifft rfft ihfft irfft hfft}(x, 4, -1, "ortho")
-fft.{fftn ifftn rfftn irfftn fft2 ifft2 rfft2 irfft2}(x, (4, 4), (0, 1), "ortho")
+fft.{fftn ifftn rfftn irfftn fft2 ifft2 rfft2 irfft2 hfftn ihfftn hfft2 ihfft2}(x, (4, 4), (0, 1), "ortho")
 fft.{fftfreq rfftfreq}(4, 1.0, dtype="float64", device="CPU")
 fft.{fftshift ifftshift}(x, (0, 1))
 svod.{rand_like randn_like}(x, generator=generator)

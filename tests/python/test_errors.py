@@ -317,7 +317,6 @@ NAMES: dict[str, Callable[[], Any]] = {
     "index_copy": lambda: x.index_copy(0, nine, zeros(2, 4)),
     "index_select": lambda: x.index_select(0, nine),
     "embedding": lambda: x.embedding(nine),
-    "bincount": lambda: nine.bincount(minlength=3),
     "take_along_dim": lambda: x.take_along_dim(svod.Tensor([[9]]), 1),
     "scatter_add": lambda: x.scatter_add(0, svod.Tensor([[9]]), zeros(1, 1)),
 }
