@@ -101,6 +101,7 @@ TYPES = {
     "indices": "_ArrayLike",
     "k": "_Extent",
     "length": "_Extent",
+    "output_size": "_Extent",
     "p": "builtins.float",
     "reduce": "str",
     "repeats": "_Extent | _ArrayLike",
@@ -118,6 +119,8 @@ FLAGS = {"as_tuple", "descending", "include_self", "keepdim", "keepdims", "large
 
 def type_of(function: str, parameter: str) -> str:
     """The type of a parameter of this name."""
+    if (function, parameter) == ("narrow", "start"):
+        return "_Extent | Tensor"
     if parameter in FLAGS:
         return "builtins.bool"
     if parameter.rstrip("01") in ("axis", "dim"):

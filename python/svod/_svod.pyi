@@ -1537,10 +1537,17 @@ class Tensor:
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]: ...
     def to(
-        self, /, target: _DTypeLike | str | None = None, *, dtype: _DTypeLike | None = None, device: str | None = None
+        self,
+        /,
+        *target: _DTypeLike | str | Tensor | builtins.bool | None,
+        dtype: _DTypeLike | None = None,
+        device: str | None = None,
+        non_blocking: builtins.bool = False,
+        copy: builtins.bool = False,
     ) -> Tensor:
-        """On another device, or as another type: whichever is named. The copy is made where it is needed;
-        `realize` the result to keep it."""
+        """On another device, or as another type: whichever is named, or both, or those of another tensor. The copy is
+        made where it is needed; `realize` the result to keep it. PyTorch's `non_blocking` and `copy`, by name or behind
+        the others, change nothing: a tensor is a value."""
     def __reduce__(self) -> Any: ...
     @staticmethod
     def _restore(elements: Any, devices: list[str], axis: builtins.int | None) -> Tensor: ...
@@ -2667,11 +2674,25 @@ class Tensor:
     def igammac_(self, x2: Any, /) -> Self:
         """Becomes what `igammac` makes of it."""
     def index_add(
-        self, /, dim: builtins.int | None, index: _ArrayLike, source: _ArrayLike, *, axis: builtins.int | None = None
+        self,
+        /,
+        dim: builtins.int | None,
+        index: _ArrayLike,
+        source: _ArrayLike,
+        *,
+        axis: builtins.int | None = None,
+        alpha: _Operand | None = None,
     ) -> Tensor:
-        """With the slices of `source` added, each at its element of a 1-d index."""
+        """With the slices of `source`, times `alpha`, added, each at its element of a 1-d index."""
     def index_add_(
-        self, /, dim: builtins.int | None, index: _ArrayLike, source: _ArrayLike, *, axis: builtins.int | None = None
+        self,
+        /,
+        dim: builtins.int | None,
+        index: _ArrayLike,
+        source: _ArrayLike,
+        *,
+        axis: builtins.int | None = None,
+        alpha: _Operand | None = None,
     ) -> Self:
         """Becomes what `index_add` makes of it."""
     def index_copy(
@@ -2957,7 +2978,7 @@ class Tensor:
     ) -> Self:
         """Becomes what `log_normal` makes of it."""
     def log_softmax(
-        self, /, dim: builtins.int | None = None, *, axis: builtins.int | None = None, dtype: _DTypeLike | None = None
+        self, /, dim: builtins.int | None = None, dtype: _DTypeLike | None = None, *, axis: builtins.int | None = None
     ) -> Tensor:
         """The logarithm of `softmax`."""
     def logaddexp(x1, x2: Any, /) -> Tensor:
@@ -3273,9 +3294,12 @@ class Tensor:
         1.0
         """
     def narrow(
-        self, /, dim: builtins.int | None, start: _Extent, length: _Extent, *, axis: builtins.int | None = None
+        self, /, dim: builtins.int | None, start: _Extent | Tensor, length: _Extent, *, axis: builtins.int | None = None
     ) -> Tensor:
-        """`length` elements of `dim` from `start` on, which counts from the end where it is negative."""
+        """`length` elements of `dim` from `start` on, which counts from the end where it is negative. It may be an
+        integer
+        in a tensor, which is then read when the elements are.
+        """
     def narrow_copy(
         x, axis: builtins.int, start: builtins.int, length: builtins.int, /, *, dim: builtins.int | None = None
     ) -> Tensor:
@@ -3564,10 +3588,18 @@ class Tensor:
     ) -> Self:
         """Becomes what `renorm` makes of it."""
     def repeat_interleave(
-        self, /, repeats: _Extent | _ArrayLike, dim: builtins.int | None = None, *, axis: builtins.int | None = None
+        self,
+        /,
+        repeats: _Extent | _ArrayLike,
+        dim: builtins.int | None = None,
+        *,
+        axis: builtins.int | None = None,
+        output_size: _Extent | None = None,
     ) -> Tensor:
         """Each element repeated in place, along an axis or of the flat tensor: so often, or, by a 1-d tensor,
-        each as often as the number at its place says. Such numbers are computed now, as `nonzero` is.
+        each as often as the number at its place says. Such numbers are computed now, as `nonzero` is. `output_size`
+        is
+        what the extent has to be.
         """
     def reshape_as(x, other: _Operand, /) -> Tensor:
         """The same elements in the shape of another tensor.
@@ -3620,13 +3652,30 @@ class Tensor:
     def rsqrt_(self, /) -> Self:
         """Becomes what `rsqrt` makes of it."""
     def scatter(
-        self, /, dim: builtins.int | None, index: _ArrayLike, src: _Operand, *, axis: builtins.int | None = None
+        self,
+        /,
+        dim: builtins.int | None,
+        index: _ArrayLike,
+        src: _Operand | None = None,
+        *,
+        axis: builtins.int | None = None,
+        value: _Operand | None = None,
+        reduce: str | None = None,
     ) -> Tensor:
-        """With the elements of `src` written at their position but, along `dim`, at the value of
-        `index`. Where several go to one element, the last one in row-major order stays.
+        """With the elements of `src`, or `value`, written at their position but, along `dim`, at the value of
+        `index`. Where several go to one element, the last one in row-major order stays. With `reduce` "add" or
+        "multiply", they are added to what is there, or multiplied with it.
         """
     def scatter_(
-        self, /, dim: builtins.int | None, index: _ArrayLike, src: _Operand, *, axis: builtins.int | None = None
+        self,
+        /,
+        dim: builtins.int | None,
+        index: _ArrayLike,
+        src: _Operand | None = None,
+        *,
+        axis: builtins.int | None = None,
+        value: _Operand | None = None,
+        reduce: str | None = None,
     ) -> Self:
         """Becomes what `scatter` makes of it."""
     def scatter_add(
@@ -3772,7 +3821,7 @@ class Tensor:
         [-1.0, 0.0]
         """
     def softmax(
-        self, /, dim: builtins.int | None = None, *, axis: builtins.int | None = None, dtype: _DTypeLike | None = None
+        self, /, dim: builtins.int | None = None, dtype: _DTypeLike | None = None, *, axis: builtins.int | None = None
     ) -> Tensor:
         """`exp(x)` divided by its sum along an axis."""
     def softplus(self, /) -> Tensor:
@@ -3966,9 +4015,9 @@ class Tensor:
         k: _Extent,
         dim: builtins.int | None = None,
         largest: builtins.bool = True,
+        sorted: builtins.bool = True,
         *,
         axis: builtins.int | None = None,
-        sorted: builtins.bool = True,
     ) -> ValuesAndIndices:
         """The `k` largest elements along an axis, by default the last, or the smallest, and where they are: in order,
         whatever `sorted` asks for.
@@ -4135,7 +4184,9 @@ class Tensor:
     ) -> Tensor:
         """The variance along axes, the sum divided by the number of elements less `correction`.
 
-        What follows the axes goes by name: libraries have different arguments there.
+        What follows the axes goes by name: libraries have different arguments there. A flag in their place is
+        PyTorch's
+        `unbiased`.
         """
     def vdot(x1, x2: _Operand, /) -> Tensor:
         """The dot product of two vectors, of which the first is conjugated.
@@ -4855,13 +4906,13 @@ def stack(tensors: Sequence[_ArrayLike], axis: builtins.int | None = 0, *, dim: 
 def std(
     x: _Operand,
     /,
+    unbiased: builtins.bool | None = None,
     *,
     axis: _Axis = None,
     correction: builtins.float = 0.0,
     keepdims: builtins.bool = False,
     dim: _Axis = None,
     keepdim: builtins.bool = False,
-    unbiased: builtins.bool | None = None,
 ) -> Tensor:
     """The standard deviation along axes; see `var`."""
 
@@ -4895,13 +4946,13 @@ def trunc(x: _Operand, /) -> Tensor:
 def var(
     x: _Operand,
     /,
+    unbiased: builtins.bool | None = None,
     *,
     axis: _Axis = None,
     correction: builtins.float = 0.0,
     keepdims: builtins.bool = False,
     dim: _Axis = None,
     keepdim: builtins.bool = False,
-    unbiased: builtins.bool | None = None,
 ) -> Tensor:
     """The variance along axes, the sum divided by the number of elements less `correction`, by default 0: that of
     the method

@@ -121,6 +121,52 @@ def test_a_program_for_each_kind_of_constant_compiles_a_few_kernels() -> None:
     assert compiled(lambda i: (x ** float(i)).numpy(), range(20), lambda i: a ** float(i)) <= 7
 
 
+def test_parts_with_steps_that_change_from_one_assignment_to_the_next() -> None:
+    def sieve(n: int, like: type = svod.ones) -> np.ndarray:
+        is_prime = like(n, dtype="bool")
+        is_prime[:2] = False
+        for i in range(2, int(n**0.5) + 1):
+            is_prime[i * i :: i] = False
+        return np.asarray(is_prime)
+
+    for n in (100, 10_000, 1_000_000):
+        assert compiled(sieve, [n], lambda n: sieve(n, np.ones)) <= 6
+
+    # As expressions, which are read after each of them.
+    a = RNG.random((30, 41)).astype(np.float32)
+    x = svod.Tensor(a)
+
+    def written(of: Any, part: tuple[Any, ...], number: float) -> Any:
+        y = of.copy() if isinstance(of, np.ndarray) else of * 1
+        y[part] = number
+        return np.asarray(y)
+
+    parts: list[tuple[Any, ...]] = [(slice(i, None, i),) for i in range(2, 14)]
+    assert compiled(lambda p: written(x, p, 2.5), parts, lambda p: written(a, p, 2.5)) <= 4
+    parts = [(slice(30 - i, i // 2, -2 - i % 3), slice(None, -i, i)) for i in range(2, 14)]
+    assert compiled(lambda p: written(x, p, -1), parts, lambda p: written(a, p, -1)) <= 5
+    parts = [(slice(0, i), slice(i, 41 - i, 3)) for i in range(1, 14)]
+    assert compiled(lambda p: written(x, p, 7), parts, lambda p: written(a, p, 7)) <= 5
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "float16", "int32", "float64", "complex64", "complex128"])
+def test_parts_with_steps_are_written_in_place(dtype: str) -> None:
+    steps = [slice(1, None, 2), slice(None, None, -2), slice(-2, 1, -3), slice(2, 3, 5), slice(5, 1, 2), slice(0, 7, 6)]
+    parts: list[Any] = [*steps, *((a, b) for a in steps for b in (2, slice(1, 4), *steps)), (..., slice(None, None, 3))]
+    for shared in (False, True):
+        a = (RNG.random((7, 9)) * 9).astype(dtype)
+        x = svod.Tensor(a).realize()
+        for i, part in enumerate(parts):
+            before, kept = a.copy(), x.clone() if shared else None
+            values = (RNG.random(a[part].shape) * 9).astype(dtype)
+            for value in (dtype == "bool" or i, values, values[::-1].copy(), values[:1]):
+                a[part] = value
+                x[part] = value if np.isscalar(value) else svod.Tensor(value)
+                np.testing.assert_array_equal(x.numpy(), a)
+            if kept is not None:
+                np.testing.assert_array_equal(kept.numpy(), before)
+
+
 def test_constants_that_are_equal_by_accident_are_two() -> None:
     a = RNG.random(33).astype(np.float32)
     x = svod.Tensor(a)

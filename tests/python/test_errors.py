@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import traceback
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -571,6 +573,42 @@ def test_numbers_are_formatted_and_other_tensors_are_text() -> None:
         f"{row:.2f}"
     with pytest.raises(svod.TraceError, match=r"format\(\)"):
         svod.jit(lambda a: f"{a:.1f}")(svod.ones(2).sum())
+
+
+# Arrays of 1 GB, of which no copy fits.
+NO_MEMORY = """
+import resource
+import numpy as np
+import svod
+
+x, index = svod.ones(3).realize(), svod.Tensor([0])
+big = np.empty(1 << 28, np.float32)
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + (1 << 29), resource.RLIM_INFINITY))
+for act in (
+    lambda: svod.Tensor(big),
+    lambda: svod.sum(big),
+    lambda: x.index_add(0, index, big),
+    lambda: svod.maximum(x, big),
+    lambda: svod.cat([x, big]),
+):
+    try:
+        act()
+    except svod.OutOfMemoryError as error:
+        print(error)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of memory are Linux's")
+def test_what_a_device_fails_at_is_no_error_of_the_argument() -> None:
+    ran = subprocess.run([sys.executable, "-c", NO_MEMORY], capture_output=True, text=True, check=True)
+    assert ran.stdout.count("out of memory on CPU: cannot allocate 1073741824 bytes") == 5, ran.stdout + ran.stderr
+    assert all(line.startswith(("out of memory on CPU", "CPU")) for line in ran.stdout.splitlines()), ran.stdout
+    # What is about the argument names it.
+    with pytest.raises(svod.DTypeError, match="^Tensor: data: "):
+        svod.Tensor(np.array(["a"]))
+    with pytest.raises(svod.DeviceError, match="^unknown device"):
+        svod.Tensor([1], device="TPU")
 
 
 def test_steps_are_called_what_users_call_them() -> None:

@@ -162,8 +162,209 @@ SAMPLES: dict[str, Calls] = {
     "elements without dimensions": lambda xp, F, x: [
         xp.index_fill(x(np.float32(3)), 0, x(np.array([0])), 5.0),
         xp.index_reduce(x(np.float32(3)), 0, x(np.array([0])), x(np.float32(2)), "prod"),
+    ]
+    + [
+        made
+        for dim in (0, -1)
+        for one in [x(np.float32(3))]
+        for made in (
+            *xp.sort(one, dim=dim, descending=True),
+            xp.argsort(one, dim=dim),
+            *xp.topk(one, 1, dim),
+            *xp.kthvalue(one, 1, dim),
+            *xp.median(one, dim),
+            xp.cumsum(one, dim),
+            xp.cumprod(one, dim),
+            *xp.cummax(one, dim),
+            *xp.cummin(one, dim),
+            xp.softmax(one, dim),
+            xp.log_softmax(one, dim),
+            xp.gather(one, dim, x(np.array(0))),
+            xp.gather(one, dim, x(np.array([0]))),
+            xp.index_select(one, dim, x(np.array([0]))),
+            xp.index_add(one, dim, x(np.array([0])), x(np.float32(2))),
+            xp.index_copy(one, dim, x(np.array([0])), x(np.float32(2))),
+            xp.scatter(one, dim, x(np.array(0)), x(np.float32(2))),
+            xp.scatter(one, dim, x(np.array(0)), 2.0),
+            xp.scatter_add(one, dim, x(np.array(0)), x(np.float32(2))),
+            xp.scatter_reduce(one, dim, x(np.array(0)), x(np.float32(2)), "prod"),
+            one.unfold(dim, 1, 1),
+            one.unfold(dim, 0, 1),
+            xp.transpose(one, dim, 0),
+            xp.logsumexp(one, dim),
+            xp.logcumsumexp(one, dim),
+            xp.flip(one, ()),
+        )
+    ],
+    "combined with what is there": lambda xp, F, x: [
+        xp.scatter(x(M), 1, x(np.array([[0, 0, 3]])), x(floats(1, 3)), reduce="add"),
+        xp.scatter(x(M), 1, x(np.array([[0, 0, 3]])), x(floats(1, 3)), reduce="multiply"),
+        xp.scatter(x(M), 0, x(np.array([[2, 0, 1]])), 1.5, reduce="add"),
+        xp.scatter(x(M), 0, index=x(np.array([[2, 0, 1]])), value=1.5),
+        x(INTS).scatter_(2, x(INTS % 3), x(INTS), reduce="multiply"),
+        xp.index_add(x(M), 0, x(np.array([2, 0])), x(floats(2, 4)), alpha=2),
+        x(M).index_add(1, x(np.array([2, 0])), x(floats(3, 2)), alpha=-0.5),
+        xp.index_add(x(INTS), 0, x(np.array([1, 1])), x(INTS), alpha=3),
+    ],
+    "the first by position": lambda xp, F, x: [
+        *xp.topk(x(M), 2, 0, True, True),
+        *x(M).topk(2, -1, False, True),
+    ],
+    "to another type or device": lambda xp, F, x: [
+        x(M).to("cpu", xp.float64, False, True),
+        x(M).to(xp.float64, True),
+        x(M).to(x(INTS)),
+        x(M).to("cpu", non_blocking=True),
+        x(M).to(device="cpu", dtype=xp.int32, copy=True),
+        x(M).to(xp.float16, copy=False),
+        x(M).to("cpu"),
+    ],
+    "deviations by a flag": lambda xp, F, x: [
+        xp.std(x(M), False),
+        xp.var(x(M), True),
+        xp.std(x(M), unbiased=False),
+        x(M).std(True),
+        x(M).var(False),
+        x(M).std(0, unbiased=False),
+        x(CM).std(False),
+    ],
+    "from where a tensor says": lambda xp, F, x: [
+        xp.narrow(x(M), 1, x(np.array(1)), 2),
+        xp.narrow(x(M), 0, x(np.array(-2)), 2),
+        x(M).narrow(-1, x(np.int32(0)), 4),
+        xp.narrow(x(A), 1, x(np.array(2)), 0),
+    ],
+    "beside nothing": lambda xp, F, x: [
+        xp.cat([x(floats(0)), x(M), x(M)], 1),
+        xp.cat([x(M), x(floats(0)).to(xp.float64)]),
+        xp.cat([x(np.array([], np.int64)), x(A)], -1),
+        xp.cat([x(floats(0)), x(V)]),
+        xp.cat([x(floats(0)), x(floats(0))]),
+        xp.cat([x(floats(0)), x(floats(0, 3))]),
+    ],
+    "repeated to an extent": lambda xp, F, x: [
+        xp.repeat_interleave(x(M), x(np.array([1, 0, 2])), 0, output_size=3),
+        xp.repeat_interleave(x(M), 2, 1, output_size=8),
+        x(V).repeat_interleave(3, output_size=15),
+    ],
+    "windows of integers": lambda xp, F, x: [
+        F.avg_pool1d(x(INTS), 2, 1),
+        F.avg_pool2d(x(INTS * 5), 2, 1, 1),
+        F.avg_pool2d(x(INTS * 5), 2, 1, 1, count_include_pad=False),
+        F.avg_pool2d(x(INTS * 5), (3, 2), (1, 1), (1, 0), True, divisor_override=4),
+        F.avg_pool3d(x(INTS[None] * 7), 2, 1),
+        F.avg_pool3d(x(INTS[None] * 7), 2, 1, divisor_override=-3),
+    ],
+    "functions of complex numbers": lambda xp, F, x: [
+        made
+        for one in (x(CM), x(CUBE), x(np.complex64(1 - 2j)), x(np.zeros((0, 2), np.complex64)))
+        for made in (
+            xp.sigmoid(one),
+            one.sigmoid(),
+            F.silu(one),
+            xp.sinc(one),
+            xp.sinc(one * 0),
+            xp.logaddexp(one, 2 - one),
+            xp.logaddexp(one, one),
+            xp.logcumsumexp(one, -1),
+            xp.logsumexp(one, -1),
+            xp.logsumexp(one, (-1,), True),
+            xp.ldexp(one, x(np.array(3))),
+            xp.ldexp(one, x(np.float32(-1.5))),
+        )
+    ],
+    "norms of complex numbers": lambda xp, F, x: [
+        F.rms_norm(x(CM), (4,), None, 0.01),
+        F.rms_norm(x(CUBE), (4, 4), x(CUBE[0]), 0.01),
+        F.rms_norm(x(CM), (4,)),
+    ],
+    "sums of infinite and undefined numbers": lambda xp, F, x: [
+        xp.logaddexp(x(np.array([a, b, b, 1], np.complex128)), x(np.array([b, a, b, a], np.complex128)))
+        for a in (-np.inf, complex(-np.inf, 2), 0j)
+        for b in (-np.inf, 1 + 1j)
+    ],
+    "factors that say where there are none": lambda xp, F, x: [
+        made
+        for one in (STACK @ STACK.swapaxes(1, 2) + np.eye(3), np.eye(3, dtype=np.complex64)[None] * 2)
+        for made in (
+            *xp.linalg.cholesky_ex(x(one)),
+            *xp.linalg.cholesky_ex(x(one), upper=True, check_errors=True),
+            *xp.linalg.inv_ex(x(one)),
+            *xp.linalg.inv_ex(x(one), check_errors=True),
+            *xp.linalg.solve_ex(x(one), x(one[:, :, :2].copy())),
+            *xp.linalg.solve_ex(x(one), x(one[:, 0].copy())),
+            *xp.linalg.solve_ex(x(one), x(one[:, :2].copy()), left=False),
+            *xp.linalg.lu_factor_ex(x(one)),
+        )
+    ],
+    "which minors and pivots are none": lambda xp, F, x: [
+        made
+        for at in (0, 1, 4)
+        for singular in [np.stack([np.diag(np.where(np.arange(5) == at, 0, 2.0)), np.eye(5)])]
+        for made in (
+            xp.linalg.cholesky_ex(x(singular)).info,
+            xp.linalg.cholesky_ex(x(singular)).L[1],
+            xp.linalg.cholesky_ex(x(-singular)).info,
+            xp.linalg.inv_ex(x(singular)).info,
+            xp.linalg.inv_ex(x(singular)).inverse[1],
+            xp.linalg.solve_ex(x(singular), x(singular)).info,
+            xp.linalg.solve_ex(x(singular), x(singular)).result[1],
+            *xp.linalg.lu_factor_ex(x(singular)),
+            xp.linalg.lu_factor_ex(x(singular[:, :3].copy())).info,
+        )
+    ],
+    "softmax in another type": lambda xp, F, x: [
+        xp.softmax(x(M), 1, xp.float64),
+        x(M).softmax(0, xp.float64),
+        x(INTS).log_softmax(-1, xp.float64),
+        xp.log_softmax(x(INTS), 1, dtype=xp.float32),
     ],
 }  # fmt: skip
+
+
+def test_factors_that_there_are_not_are_no_numbers() -> None:
+    singular = np.stack([np.diag([1.0, 0, 2]), np.eye(3)])
+    for made, _ in (
+        svod.linalg.cholesky_ex(singular),
+        svod.linalg.inv_ex(singular),
+        svod.linalg.solve_ex(singular, singular),
+        svod.linalg.solve_ex(singular, singular[0], left=False),
+    ):
+        assert np.isnan(made.numpy()[0]).all() and not np.isnan(made.numpy()[1]).any()
+    for act in (svod.linalg.cholesky_ex, svod.linalg.inv_ex, svod.linalg.lu_factor_ex):
+        with pytest.raises(svod.ExecutionError, match="singular|positive definite"):
+            svod.Tensor(act(singular, check_errors=True)[0]).realize()
+
+
+def test_what_has_an_inverse_has_the_derivative_of_inv() -> None:
+    for make in (lambda x: svod.linalg.inv_ex(x).inverse, svod.linalg.inv):
+        a = svod.Tensor(STACK).requires_grad_()
+        (make(a) ** 2).sum().backward()
+        np.testing.assert_allclose(a.grad.numpy(), expected_slope(STACK), rtol=1e-9)
+
+
+def expected_slope(of: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The derivative of the sum of squares of the inverses."""
+    inverse = np.linalg.inv(of)
+    turned = inverse.swapaxes(1, 2)
+    return -turned @ (2 * inverse) @ turned
+
+
+def test_parts_that_do_not_fit_are_errors() -> None:
+    x = svod.Tensor(M)
+    for act, message in (
+        (lambda: x.narrow(1, svod.Tensor([1]), 2), "narrow: start: an integer without dimensions"),
+        (lambda: x.narrow(1, svod.Tensor(1.5), 2), "narrow: start: an integer without dimensions"),
+        (lambda: x.narrow(1, svod.Tensor(1), 5), "narrow: 5 elements of axis 1"),
+        (lambda: x.scatter(0, svod.Tensor([[0]]), 1.0, reduce="mean"), "scatter: reduce: 'mean' is neither"),
+        (lambda: x.repeat_interleave(2, 0, output_size=5), "repeat_interleave: output_size: 5"),
+        (lambda: x.std(True, unbiased=False), "std: the argument unbiased is given twice"),
+        (lambda: svod.cat([svod.zeros(0, 2), x]), "cat: extents off axis 0 differ"),
+    ):
+        with pytest.raises(svod.Error, match=message):
+            act()
+    with pytest.raises(svod.IndexError, match="narrow: index 3 is out of range for axis 1 with extent 4"):
+        x.narrow(1, svod.Tensor(3), 2)
 
 
 @pytest.mark.filterwarnings("ignore")

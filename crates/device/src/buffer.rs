@@ -176,6 +176,15 @@ impl Buffer {
         self.storage.write(self.offset, src)
     }
 
+    /// Writes parts of the content: the function calls the one that it is given with each of them and the byte at
+    /// which it begins. Others see all of them or none.
+    ///
+    /// # Errors
+    /// A part that does not lie in the buffer; those before it are written.
+    pub fn copy_in_parts(&self, parts: impl FnOnce(&mut dyn FnMut(usize, &[u8]))) -> Result<()> {
+        self.storage.write_parts(self.byte_range(), parts)
+    }
+
     /// Reads the content; `dst` has the buffer's size.
     pub fn copy_out(&self, dst: &mut [u8]) -> Result<()> {
         self.check_size(dst.len())?;

@@ -1,6 +1,7 @@
 //! Memory that buffers are views of.
 
 use std::fmt;
+use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -315,6 +316,33 @@ impl Storage {
         // use raw pointers exclude this one, and a Rust slice does not overlap memory that is
         // accessed through raw pointers.
         unsafe { self.allocator.copy_in(ptr.add(offset), src.as_ptr(), src.len()) }
+    }
+
+    /// Copies host bytes to places in a range that has been checked, as [`Buffer::copy_in_parts`] says.
+    ///
+    /// [`Buffer::copy_in_parts`]: crate::Buffer::copy_in_parts
+    pub(crate) fn write_parts(
+        &self,
+        within: Range<usize>,
+        parts: impl FnOnce(&mut dyn FnMut(usize, &[u8])),
+    ) -> Result<()> {
+        self.check_writable()?;
+        let mut memory = self.memory.write();
+        let _old = self.own_locked(&mut memory, true)?;
+        let ptr = memory.ptr().ok_or_else(|| self.not_allocated())?;
+        let mut written = Ok(());
+        parts(&mut |offset, src| {
+            if written.is_err() {
+                return;
+            }
+            let (bytes, base_bytes) = (src.len(), within.len());
+            written = match offset.checked_add(bytes).is_some_and(|end| end <= base_bytes) {
+                // SAFETY: as in `write`; the part lies in the range, as was just checked.
+                true => unsafe { self.allocator.copy_in(ptr.add(within.start + offset), src.as_ptr(), bytes) },
+                false => Err(DeviceError::ViewOutOfRange { offset, bytes, base_bytes }),
+            };
+        });
+        written
     }
 
     /// Copies bytes from `offset` to the host; the range has been checked.

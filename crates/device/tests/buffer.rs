@@ -47,6 +47,11 @@ fn a11_c8_views_share_the_memory_of_their_base() {
     base.copy_in(&[0; 32]).unwrap();
     halves.copy_in(&[9; 4]).unwrap();
     assert_eq!(base.to_vec().unwrap()[22..30], [0, 0, 9, 9, 9, 9, 0, 0]);
+    tail.copy_in_parts(|put| [(8, 5u8), (11, 7)].iter().for_each(|(at, byte)| put(*at, &[*byte]))).unwrap();
+    assert_eq!(base.to_vec().unwrap()[22..30], [0, 0, 5, 9, 9, 7, 0, 0]);
+    let beyond = tail.copy_in_parts(|put| [0, 15, 3].iter().for_each(|at| put(*at, &[1, 1])));
+    assert_eq!(beyond.unwrap_err(), DeviceError::ViewOutOfRange { offset: 15, bytes: 2, base_bytes: 16 });
+    assert_eq!(base.to_vec().unwrap()[16..20], [1, 1, 0, 0]);
     // SAFETY: offset 16 lies in the 32 bytes of the base.
     assert_eq!(tail.as_ptr(), base.as_ptr().map(|p| unsafe { p.add(16) }));
 

@@ -6,7 +6,7 @@
 use std::ops;
 
 use faer::diag::DiagRef;
-use faer::linalg::solvers::{Eigen, Llt, PartialPivLu, Qr, SelfAdjointEigen, SolveCore, Svd};
+use faer::linalg::solvers::{Eigen, Llt, LltError, PartialPivLu, Qr, SelfAdjointEigen, SolveCore, Svd};
 use faer::traits::{ComplexField, RealField};
 use faer::{Conj, MatMut, MatRef, Side};
 use rustfft::num_complex::Complex;
@@ -66,10 +66,10 @@ numbers! {
 /// Why a matrix has no such factors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// A factor or a solution that only invertible matrices have.
-    Singular,
-    /// A Cholesky factor of a matrix that is not positive definite.
-    NotPositiveDefinite,
+    /// A factor or a solution that only invertible matrices have: this pivot, counted from 1, is 0.
+    Singular(usize),
+    /// A Cholesky factor of a matrix that is not positive definite: its leading minor of this order is not positive.
+    NotPositiveDefinite(usize),
     /// Complex factors of a real matrix.
     Real,
     /// An iteration came to no end, as where an element is not finite.
@@ -79,8 +79,8 @@ pub enum Failure {
 impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Failure::Singular => "the matrix is singular",
-            Failure::NotPositiveDefinite => "the matrix is not positive definite",
+            Failure::Singular(_) => "the matrix is singular",
+            Failure::NotPositiveDefinite(_) => "the matrix is not positive definite",
             Failure::Real => "the matrix is real, and its factors are complex",
             Failure::NoConvergence => "the eigenvalues or singular values did not converge",
         })
@@ -128,7 +128,8 @@ pub fn cholesky<T: Number>(n: usize, a: &[T], l: &mut [T]) -> Result<(), Failure
     if n <= small::MOST {
         return small::cholesky(n, a, l);
     }
-    let factor = Llt::new(matrix(n, n, a), Side::Lower).map_err(|_| Failure::NotPositiveDefinite)?;
+    let factor = Llt::new(matrix(n, n, a), Side::Lower)
+        .map_err(|LltError::NonPositivePivot { index }| Failure::NotPositiveDefinite(index + 1))?;
     let lower = factor.L();
     for i in 0..n {
         for j in 0..n {
@@ -141,10 +142,56 @@ pub fn cholesky<T: Number>(n: usize, a: &[T], l: &mut [T]) -> Result<(), Failure
 /// Where the rows of A go, and triangles with A[p] = L U, by partial pivoting.
 pub fn lu<T: Number>(m: usize, n: usize, a: &[T], p: &mut [i64], l: &mut [T], u: &mut [T]) {
     let factor = PartialPivLu::new(matrix(m, n, a));
+    let upper = factor.U();
+    // It divides by pivots that are 0.
+    if (0..m.min(n)).any(|i| T::abs_impl(&upper[(i, i)]) == T::Real::zero_impl()) {
+        return lu_of_singular(m, n, a, p, l, u);
+    }
     write(factor.L(), l);
     write(factor.U(), u);
     let (forward, _) = factor.P().arrays();
     p.iter_mut().zip(forward).for_each(|(p, from)| *p = *from as i64);
+}
+
+/// [`lu`], where pivots may be 0: nothing is below these.
+fn lu_of_singular<T: Number>(m: usize, n: usize, a: &[T], p: &mut [i64], l: &mut [T], u: &mut [T]) {
+    let (k, mut rest) = (m.min(n), a.to_vec());
+    p.iter_mut().enumerate().for_each(|(i, p)| *p = i as i64);
+    for c in 0..k {
+        let size = |rest: &[T], row: usize| T::abs_impl(&rest[row * n + c]);
+        let row = (c + 1..m).fold(c, |best, row| if size(&rest, row) > size(&rest, best) { row } else { best });
+        if row != c {
+            p.swap(row, c);
+            (0..n).for_each(|j| rest.swap(row * n + j, c * n + j));
+        }
+        let pivot = rest[c * n + c];
+        if T::abs_impl(&pivot) == T::Real::zero_impl() {
+            continue;
+        }
+        for row in c + 1..m {
+            let factor = rest[row * n + c] / pivot;
+            rest[row * n + c] = factor;
+            for j in c + 1..n {
+                let part = factor * rest[c * n + j];
+                rest[row * n + j] -= part;
+            }
+        }
+    }
+    let (zero, one) = (T::zero_impl(), T::one_impl());
+    for (e, l) in l.iter_mut().enumerate() {
+        let (i, j) = (e / k, e % k);
+        *l = if i > j {
+            rest[i * n + j]
+        } else if i == j {
+            one
+        } else {
+            zero
+        };
+    }
+    for (e, u) in u.iter_mut().enumerate() {
+        let (i, j) = (e / n, e % n);
+        *u = if i <= j { rest[i * n + j] } else { zero };
+    }
 }
 
 /// The sign (of complex matrices the direction) of the determinant, and the logarithm of its size.
@@ -198,8 +245,8 @@ pub fn solve<T: Number>(n: usize, k: usize, a: &[T], b: &[T], x: &mut [T]) -> Re
     }
     let factor = PartialPivLu::new(matrix(n, n, a));
     let upper = factor.U();
-    if (0..n).any(|i| T::abs_impl(&upper[(i, i)]) == T::Real::zero_impl()) {
-        return Err(Failure::Singular);
+    if let Some(i) = (0..n).find(|&i| T::abs_impl(&upper[(i, i)]) == T::Real::zero_impl()) {
+        return Err(Failure::Singular(i + 1));
     }
     x.copy_from_slice(b);
     factor.solve_in_place_with_conj(Conj::No, MatMut::from_row_major_slice_mut(x, n, k));
@@ -371,8 +418,24 @@ mod tests {
     fn what_has_no_factors() {
         let zero = [0.0f64; 4];
         let mut x = [0.0; 4];
-        assert_eq!(solve(2, 2, &zero, &zero, &mut x), Err(Failure::Singular));
-        assert_eq!(cholesky(2, &[1.0, 2.0, 2.0, 1.0], &mut x), Err(Failure::NotPositiveDefinite));
+        assert_eq!(solve(2, 2, &zero, &zero, &mut x), Err(Failure::Singular(1)));
+        assert_eq!(cholesky(2, &[1.0, 2.0, 2.0, 1.0], &mut x), Err(Failure::NotPositiveDefinite(2)));
+        // Of small and of large matrices alike, also where nothing is solved.
+        for n in [5, 16, 17, 40] {
+            let (mut rows, mut l, mut u) = (vec![0; n], vec![f64::NAN; n * n], vec![f64::NAN; n * n]);
+            let ones: Vec<f64> = (0..n * n).map(|e| if e % n == 3 { 0.0 } else { (e / n + 1) as f64 }).collect();
+            lu(n, n, &ones, &mut rows, &mut l, &mut u);
+            let product = |e: usize| (0..n).map(|k| l[e / n * n + k] * u[k * n + e % n]).sum::<f64>();
+            assert!((0..n * n).all(|e| (product(e) - ones[rows[e / n] as usize * n + e % n]).abs() < 1e-12));
+            let mut diagonal = vec![0.0f64; n * n];
+            (0..n).for_each(|i| diagonal[i * n + i] = 1.0);
+            diagonal[3 * n + 3] = 0.0;
+            assert_eq!(solve(n, 0, &diagonal, &[], &mut []), Err(Failure::Singular(4)));
+            let mut lower = vec![0.0; n * n];
+            assert_eq!(cholesky(n, &diagonal, &mut lower), Err(Failure::NotPositiveDefinite(4)));
+            diagonal[3 * n + 3] = 2.0;
+            assert_eq!(solve(n, 0, &diagonal, &[], &mut []), Ok(()));
+        }
         assert_eq!(slogdet(2, &zero), (0.0, f64::NEG_INFINITY));
     }
 }

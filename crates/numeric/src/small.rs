@@ -70,7 +70,7 @@ fn solve_in<T: Number, const ROOM: usize>(n: usize, k: usize, a: &[T], b: &[T], 
     for c in 0..n {
         let row = m.pivot(c);
         if m.diagonal(c) == T::zero_impl() {
-            return Err(Failure::Singular);
+            return Err(Failure::Singular(c + 1));
         }
         if row != c {
             (0..k).for_each(|j| x.swap(row * k + j, c * k + j));
@@ -123,7 +123,7 @@ pub fn cholesky<T: Number>(n: usize, a: &[T], l: &mut [T]) -> Result<(), Failure
             } else {
                 let square = T::real_part_impl(&rest);
                 if square <= T::Real::zero_impl() || T::Real::is_nan_impl(&square) {
-                    return Err(Failure::NotPositiveDefinite);
+                    return Err(Failure::NotPositiveDefinite(j + 1));
                 }
                 T::from_real_impl(&T::Real::sqrt_impl(&square))
             };

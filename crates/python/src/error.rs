@@ -102,9 +102,21 @@ impl Class {
         leaf.is_some_and(|(_, leaf)| error.is_instance(py, leaf.bind(py)))
     }
 
-    /// Whether an exception is of any of these classes.
-    pub fn is_ours(error: &PyErr, py: Python<'_>) -> bool {
-        TREE.get(py).is_some_and(|tree| error.is_instance(py, tree.root.bind(py)))
+    /// The class of an exception; none for what svod did not raise.
+    pub fn of_exception(error: &PyErr, py: Python<'_>) -> Option<Class> {
+        let leaves = &TREE.get(py)?.leaves;
+        leaves.iter().find(|(_, leaf)| error.is_instance(py, leaf.bind(py))).map(|(class, _)| *class)
+    }
+
+    /// Whether exceptions of the class, met while an argument is converted, are about the argument's type or value, and
+    /// not about what failed beneath.
+    pub fn is_about_values(self) -> bool {
+        match self {
+            Class::Argument | Class::ArgumentType | Class::Shape | Class::DType | Class::Index => true,
+            Class::Format | Class::Unsupported | Class::Schedule | Class::Trace => true,
+            Class::Device | Class::File | Class::OutOfMemory => false,
+            Class::Compile | Class::Execution | Class::Stale => false,
+        }
     }
 
     /// The class of a sort of errors.

@@ -29,16 +29,21 @@ pub fn parts<T>(py: Python<'_>, function: &str, parameter: &str, made: Result<T>
     made.map_err(|raised| named(py, function, parameter, raised.into()).into())
 }
 
-/// The error, which says first what it is about. What code of the user's raised stays as it is.
+/// The error, which says first what it is about, if that is the argument's type or value. What a device or a run failed
+/// at meanwhile stays as it is, and so does what code of the user's raised.
 #[cold]
 pub fn named(py: Python<'_>, function: &str, parameter: &str, error: PyErr) -> PyErr {
+    let ours = Class::of_exception(&error, py);
+    if ours.is_some_and(|class| !class.is_about_values()) {
+        return error;
+    }
     let text = error.value(py).to_string();
     let told = format!("{function}: {parameter}: ");
     let message = match text.strip_prefix(&format!("{function}: ")).unwrap_or(&text) {
         rest if rest.starts_with(&format!("{parameter}: ")) => format!("{function}: {rest}"),
         rest => told + rest,
     };
-    if Class::is_ours(&error, py) {
+    if ours.is_some() {
         return match error.value(py).setattr("args", (message,)) {
             Ok(()) => error,
             Err(failed) => failed,

@@ -57,6 +57,7 @@ mod scope;
 mod size;
 mod state;
 mod step;
+mod template;
 mod tensor;
 mod trace;
 mod worker;
@@ -105,6 +106,8 @@ mod _svod {
     use crate::size::{PySize, PyVariable};
     #[pymodule_export]
     use crate::step::{_custom, _iterate};
+    #[pymodule_export]
+    use crate::template::_template;
     #[pymodule_export]
     use crate::tensor::PyTensor;
     #[pymodule_export]

@@ -2,7 +2,7 @@
 //!
 //! What was built on the earlier value keeps it: nothing that anybody else can see is written in place.
 
-use svod_dtype::Const;
+use svod_dtype::{Const, DType};
 use svod_ir::alu::Alu;
 use svod_ir::graph::{Shape, Sharding, UOp};
 use svod_ir::size::Size;
@@ -85,6 +85,12 @@ impl Tensor {
         if slices.iter().all(|s| s.is_full()) {
             return self.stand_for(op, value);
         }
+        if slices.iter().any(|slice| matches!(slice, Slice::Every { .. }))
+            && let (Some(number), Some(written)) = (value.uniform(), inside(&slices, &extents)?)
+        {
+            let number = UOp::full(number, &extents)?;
+            return self.stand_for(op, UOp::alu(Alu::Where, &[written, number, self.uop()])?);
+        }
         let place = |mut part: UOp| -> Result<UOp> {
             for (axis, slice) in slices.iter().enumerate() {
                 part = slice.placed(&part, axis, &extents[axis], Const::zero(part.dtype()))?;
@@ -140,4 +146,39 @@ impl Tensor {
         let trimmed = value.reshape(value.shape()[excess..].to_vec())?;
         trimmed.expand(shape.clone()).map_err(|_| misfit())
     }
+}
+
+/// Whether each element of these extents is in all slices, as arithmetic on its position: where parts begin, end and how far
+/// their elements are apart are constants of one structure, which kernels take as arguments where they change. None of
+/// slices that are not numbers.
+fn inside(slices: &[&Slice], extents: &Shape) -> Result<Option<UOp>> {
+    let Some(places) =
+        slices.iter().zip(extents.iter()).map(|(s, n)| s.places(n.as_usize()?)).collect::<Option<Vec<_>>>()
+    else {
+        return Ok(None);
+    };
+    let mut inside: Option<UOp> = None;
+    for (axis, (places, slice)) in places.iter().zip(slices).enumerate().filter(|(_, (_, slice))| !slice.is_full()) {
+        let places = places.ascending();
+        let mut along = vec![Size::ONE; extents.len()];
+        along[axis] = extents[axis].clone();
+        let position = UOp::range(extents[axis].clone())?.reshape(along)?.expand(extents.clone())?;
+        let number = |value: i64| UOp::full(Const::i64(DType::I64, value), extents);
+        let offset = UOp::alu(Alu::Sub, &[position, number(places.first as i64)?])?;
+        let mut conditions = vec![
+            UOp::alu(Alu::Le, &[number(0)?, offset.clone()])?,
+            UOp::alu(Alu::Lt, &[offset.clone(), number(places.count as i64 * places.step)?])?,
+        ];
+        if matches!(slice, Slice::Every { .. }) {
+            let behind = UOp::alu(Alu::Rem, &[offset, number(places.step)?])?;
+            conditions.push(UOp::alu(Alu::Eq, &[behind, number(0)?])?);
+        }
+        for condition in conditions {
+            inside = Some(match inside {
+                Some(before) => UOp::alu(Alu::And, &[before, condition])?,
+                None => condition,
+            });
+        }
+    }
+    Ok(inside)
 }

@@ -12,11 +12,23 @@ use crate::tensor::Tensor;
 
 impl Tensor {
     /// The tensors one after the other along `axis`; their other extents are equal.
+    ///
+    /// Tensors of shape `[0]` fit beside any others.
     pub fn cat(tensors: &[&Tensor], axis: i64) -> Result<Tensor> {
         let op = "cat";
         let mut nodes: Vec<UOp> = tensors.iter().map(|t| t.uop()).collect();
-        let Some(first) = nodes.first() else { return Err(TensorError::value(op, "no tensor was given")) };
+        let is_nothing = |node: &UOp| node.shape() == [Size::ZERO];
+        let Some(first) = nodes.iter().find(|node| !is_nothing(node)).or(nodes.first()).cloned() else {
+            return Err(TensorError::value(op, "no tensor was given"));
+        };
         let axis = axis_of(op, axis, first.rank())?;
+        if first.rank() != 1 {
+            let mut shape = first.shape().to_vec();
+            shape[axis] = Size::ZERO;
+            for node in nodes.iter_mut().filter(|node| is_nothing(node)) {
+                *node = node.reshape(shape.clone())?;
+            }
+        }
         let fit = |nodes: &[UOp]| {
             let first = nodes[0].shape();
             let fits =

@@ -261,6 +261,9 @@ impl Tensor {
     /// `1 / (1 + exp(-x))`, without overflow for any `x`, in its derivatives neither.
     pub fn sigmoid(&self) -> Result<Tensor> {
         self.rounded_once(|x| {
+            if x.dtype().is_complex() {
+                return x.neg()?.exp()?.add(1)?.reciprocal();
+            }
             let positive = x.ge(0)?;
             let e = Tensor::select(&positive, x.neg()?, x)?.exp()?;
             let numerator = Tensor::select(&positive, 1, &e)?;

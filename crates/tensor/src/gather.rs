@@ -35,12 +35,19 @@ impl Tensor {
             let given = show_operands(&[index.uop()]);
             return Err(TensorError::shape(op, format!("the index must be 1-d, not {given}")));
         }
+        if let Some(line) = self.as_line(axis)? {
+            return line.taken(op, index, 0)?.reshape(&[] as &[Size]);
+        }
         self.taken(op, index, axis)
     }
 
     /// For each element of `index` the element of `self` at its position but, along `axis`, at its
     /// value. Off `axis`, `index` may be smaller than `self`.
     pub fn gather(&self, axis: i64, index: &Tensor) -> Result<Tensor> {
+        if let Some(line) = self.as_line(axis)? {
+            let at = if index.rank() == 0 { index.reshape(&[Size::ONE])? } else { Tensor::from_uop(index.uop()) };
+            return line.gather(0, &at)?.reshape(&index.shape());
+        }
         let (op, node) = ("gather", self.uop());
         let axis = axis_of(op, axis, node.rank())?;
         let index = from_start(op, &index.uop(), axis, &node.shape()[axis])?;

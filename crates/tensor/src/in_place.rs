@@ -25,7 +25,7 @@ use crate::error::{ErrorKind, Result};
 use crate::index::Slice;
 use crate::memory::{class_of, device_of, filled, leaf_over};
 use crate::operand::Operand;
-use crate::pieces::{self, Content, fill};
+use crate::pieces::{self, Content, Places, fill};
 use crate::read::{buffer_of, is_known, whole_buffer};
 use crate::sources;
 use crate::tensor::Tensor;
@@ -33,8 +33,10 @@ use crate::trace;
 
 /// Bytes of memory that is copied for a write.
 const COPIED: usize = 1 << 18;
-/// Places of a number that are written at once, and bytes of elements: more are as well computed.
+/// Places of a number that are written at once, those that are no neighbours, and bytes of elements: more are as well
+/// computed.
 const WRITTEN: usize = 1 << 12;
+const SPREAD: usize = 1 << 16;
 const MOVED: usize = 1 << 20;
 /// Writes from which on a value that is pending is computed, and others' elements are stored.
 const PENDING: u32 = 8;
@@ -63,7 +65,7 @@ pub(crate) fn write(tensor: &Tensor, slices: &[&Slice], shape: &[Size], value: &
     }
     let extents: Option<Vec<usize>> = node.shape().iter().map(Size::as_usize).collect();
     let Some(extents) = extents else { return Ok(false) };
-    let part: Option<Vec<(usize, usize)>> = slices.iter().zip(&extents).map(|(s, n)| bounds(s, *n)).collect();
+    let part: Option<Vec<Places>> = slices.iter().zip(&extents).map(|(s, n)| s.places(*n)).collect();
     let Some(part) = part else { return Ok(false) };
     // Where all is written, the value is the tensor's.
     let is_whole = slices.iter().all(|slice| slice.is_full());
@@ -78,11 +80,12 @@ pub(crate) fn write(tensor: &Tensor, slices: &[&Slice], shape: &[Size], value: &
     // It may be in memory now.
     let node = if node.is_memory() { node } else { tensor.uop() };
     let most = match given.content {
+        Content::Number(_) if part.iter().any(|places| places.step != 1) => SPREAD,
         Content::Number(_) => WRITTEN,
         Content::Elements(_) if is_whole => 0,
         Content::Elements(_) => MOVED / node.dtype().bytes(),
     };
-    if part.iter().map(|(first, last)| last - first).product::<usize>() > most || node.sharding().is_some() {
+    if part.iter().map(|places| places.count).product::<usize>() > most || node.sharding().is_some() {
         return Ok(false);
     }
     if !node.is_memory() && everywhere(&node).is_none() {
@@ -223,7 +226,7 @@ fn memory_below(value: &Tensor, node: &UOp) -> Option<Leaf> {
 
 /// The value with others at positions: the same memory, where only this node has it. Nothing where this is one of the first
 /// writes and is to be an expression.
-fn written(node: &UOp, extents: &[usize], part: &[(usize, usize)], given: &Given, first: bool) -> Result<Option<UOp>> {
+fn written(node: &UOp, extents: &[usize], part: &[Places], given: &Given, first: bool) -> Result<Option<UOp>> {
     let Given { content: value, from } = given;
     let small = extents.iter().product::<usize>().saturating_mul(node.dtype().bytes()) <= COPIED;
     if first && small && !from.is_empty() {
@@ -282,13 +285,4 @@ pub(crate) fn is_own(leaf: &Leaf, memory: &Memory, leaves: usize, buffers: usize
         && Arc::strong_count(buffer) == buffers
         && Arc::strong_count(storage) == 1;
     whole && sole && buffer.is_allocated() && !storage.is_read_only() && !storage.is_borrowed()
-}
-
-/// The first position (inclusive) and the last one (exclusive) of a slice, where they are numbers and neighbours.
-fn bounds(slice: &Slice, extent: usize) -> Option<(usize, usize)> {
-    match slice {
-        Slice::Full => Some((0, extent)),
-        Slice::Range(first, last) => Some((first.as_usize()?, last.as_usize()?)),
-        Slice::Every { .. } => None,
-    }
 }

@@ -11,6 +11,7 @@ use crate::error::{Result, TensorError, show, show_operands};
 use crate::gather::from_start;
 use crate::movement::{numel, padded, part};
 use crate::operand::{broadcast, size_value};
+use crate::pieces::Places;
 use crate::read::{host_elements, is_known};
 use crate::tensor::Tensor;
 
@@ -268,6 +269,24 @@ impl Slice {
             Slice::Range(first, last) => first.until(last),
             Slice::Every { first, last, step, .. } => first.until(last).ceil_div(*step),
         }
+    }
+
+    /// The positions in a dimension of this extent, where they are numbers.
+    pub(crate) fn places(&self, extent: usize) -> Option<Places> {
+        Some(match self {
+            Slice::Full => Places { first: 0, count: extent, step: 1 },
+            Slice::Range(first, last) => {
+                let first = first.as_usize()?;
+                Places { first, count: last.as_usize()?.checked_sub(first)?, step: 1 }
+            }
+            Slice::Every { first, step, backward, .. } => {
+                let (first, count) = (first.as_usize()?, self.len(&Size::ZERO).as_usize()?);
+                match backward {
+                    true => Places { first: extent.checked_sub(first + 1)?, count, step: step.checked_neg()? },
+                    false => Places { first, count, step: *step },
+                }
+            }
+        })
     }
 
     fn of(&self, node: &UOp, axis: usize) -> Result<UOp> {

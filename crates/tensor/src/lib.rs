@@ -83,6 +83,7 @@ mod reduce;
 mod scatter;
 mod sources;
 mod steady;
+pub mod template;
 mod tensor;
 mod trace;
 mod view;

@@ -22,6 +22,10 @@ use crate::tensor::Tensor;
 pub enum Factor {
     /// L of a matrix that is positive definite.
     Cholesky,
+    /// The order of the first leading minor that is not positive, and 0 where a matrix is positive definite.
+    Minor,
+    /// The first pivot, counted from 1, that is 0, and 0 where a matrix is invertible.
+    Pivot,
     /// Positions of rows, L, and U.
     Lu,
     /// Sign and logarithm of the determinant.
@@ -62,6 +66,8 @@ impl Factor {
     fn name(self) -> &'static str {
         match self {
             Factor::Cholesky => "cholesky",
+            Factor::Minor => "minor",
+            Factor::Pivot => "pivot",
             Factor::Lu => "lu",
             Factor::Slogdet => "slogdet",
             Factor::Solve => "solve",
@@ -83,6 +89,7 @@ impl Factor {
         let shape = |extents: &[&Size]| extents.iter().copied().cloned().collect::<Vec<Size>>();
         match self {
             Factor::Cholesky => vec![(Same, shape(&[n, n]))],
+            Factor::Minor | Factor::Pivot => vec![(Positions, shape(&[]))],
             Factor::Lu => vec![(Positions, shape(&[m])), (Same, shape(&[m, &k])), (Same, shape(&[&k, n]))],
             Factor::Slogdet => vec![(Same, shape(&[])), (Real, shape(&[]))],
             Factor::Solve => vec![(Same, shape(&[n, columns]))],
@@ -219,6 +226,15 @@ fn each(
     failed.map_or(Ok(()), |failure: Failure| Err(CustomError::Failed(failure.to_string())))
 }
 
+/// Where, counted from 1, a matrix turned out to have no such factors, and 0 where it has them.
+fn place_of(computed: std::result::Result<(), Failure>) -> std::result::Result<i64, Failure> {
+    match computed {
+        Ok(()) => Ok(0),
+        Err(Failure::Singular(place) | Failure::NotPositiveDefinite(place)) => Ok(place as i64),
+        Err(other) => Err(other),
+    }
+}
+
 /// Computes the factors of each matrix.
 fn run<T: Number + Plain>(factor: Factor, args: &HostArgs) -> std::result::Result<(), CustomError>
 where
@@ -245,6 +261,25 @@ where
             let l: Rows<'_, T> = rows!(0);
             // SAFETY: see above.
             over(&|i| linalg::cholesky(n, a(i), unsafe { l.row(i) }))
+        }
+        Factor::Minor => {
+            let order: Rows<'_, i64> = rows!(0);
+            over(&|i| {
+                let failed = linalg::cholesky(n, a(i), &mut vec![T::zero_impl(); n * n]);
+                // SAFETY: see above.
+                let order = unsafe { order.row(i) };
+                order[0] = place_of(failed)?;
+                Ok(())
+            })
+        }
+        Factor::Pivot => {
+            let pivot: Rows<'_, i64> = rows!(0);
+            over(&|i| {
+                // SAFETY: see above.
+                let pivot = unsafe { pivot.row(i) };
+                pivot[0] = place_of(linalg::solve(n, 0, a(i), &[], &mut []))?;
+                Ok(())
+            })
         }
         Factor::Lu => {
             let (p, l, u): (Rows<'_, i64>, Rows<'_, T>, Rows<'_, T>) = rows!(0 1 2);

@@ -1,12 +1,13 @@
 //! The same elements under other coordinates.
 
-use svod_dtype::Const;
+use svod_dtype::{Const, DType};
 use svod_ir::alu::Alu;
-use svod_ir::graph::{Pairs, UOp};
+use svod_ir::graph::{Op, Pairs, UOp};
 use svod_ir::size::Size;
 
 use crate::error::{Result, TensorError, show, show_operands};
-use crate::operand::{Operand, axes_of, axes_or_none, axis_of, checked_shape, sizes};
+use crate::operand::{Operand, axes_of, axes_or_none, axis_of, checked_shape, size_value, sizes};
+use crate::read::{host_elements, is_known};
 use crate::tensor::Tensor;
 
 const INFERRED: i64 = -1;
@@ -56,6 +57,9 @@ impl Tensor {
     /// Two dimensions exchanged.
     pub fn transpose(&self, a: i64, b: i64) -> Result<Tensor> {
         let node = self.uop();
+        if node.rank() == 0 && [a, b].iter().all(|axis| [0, -1].contains(axis)) {
+            return Ok(Tensor::from_uop(node));
+        }
         let (a, b) = (axis_of("transpose", a, node.rank())?, axis_of("transpose", b, node.rank())?);
         let mut order: Vec<usize> = (0..node.rank()).collect();
         order.swap(a, b);
@@ -178,6 +182,31 @@ impl Tensor {
         Ok(Tensor::from_uop(part(&node, axis, start, last)?))
     }
 
+    /// `length` elements of `axis` from where a 0-d integer says, which counts from the end where it is negative.
+    pub fn narrow_at(&self, axis: i64, start: &Tensor, length: &Size) -> Result<Tensor> {
+        let (op, node) = ("narrow", self.uop());
+        let at = axis_of(op, axis, node.rank())?;
+        if start.rank() != 0 || !start.dtype().is_int() {
+            let message = format!("start: an integer without dimensions is expected, not {}", start.described());
+            return Err(TensorError::shape(op, message));
+        }
+        let extent = &node.shape()[at];
+        if length.bounds().0 < 0 || length.le(extent) != Some(true) {
+            return Err(TensorError::shape(op, format!("{length} elements of axis {axis} of {}", self.described())));
+        }
+        if let (Some(place), Some(extent), Some(length)) = (known(start)?, extent.as_const(), length.as_const())
+            && !(0..=i128::from(extent - length))
+                .contains(&(if place < 0 { place + i128::from(extent) } else { place }))
+        {
+            let (index, extent) = (place as i64, extent.into());
+            return Err(TensorError::Index { op, index, axis: at, extent, line: None });
+        }
+        let first = start.cast(DType::I64)?;
+        let extent = Tensor::from_uop(size_value(extent)?);
+        let first = Tensor::select(&first.lt(0)?, first.add(extent)?, &first)?;
+        self.index_select(axis, &Tensor::from_uop(UOp::range(length.clone())?).add(first)?)
+    }
+
     /// These dimensions in reverse order; all of them for `None`.
     pub fn flip(&self, axes: Option<&[i64]>) -> Result<Tensor> {
         let node = self.uop();
@@ -232,4 +261,14 @@ pub(crate) fn padded(node: &UOp, axis: usize, before: Size, after: Size, fill: C
         .map(|i| if i == axis { (before.clone(), after.clone()) } else { (Size::ZERO, Size::ZERO) })
         .collect();
     Ok(node.pad(by, fill)?)
+}
+
+/// The number that an integer without dimensions is, where that is in memory.
+fn known(number: &Tensor) -> Result<Option<i128>> {
+    let node = number.uop();
+    Ok(match (node.uniform(), node.op()) {
+        (Some(value), _) => Some(value.as_i128()),
+        (_, Op::Leaf(leaf)) if is_known(leaf) => host_elements(leaf)?.into_iter().next().map(Const::as_i128),
+        _ => None,
+    })
 }

@@ -16,6 +16,9 @@ use crate::tensor::Tensor;
 impl Tensor {
     /// The elements along `axis`, sorted.
     pub fn sort(&self, axis: i64, descending: bool) -> Result<Tensor> {
+        if let Some(line) = self.as_line(axis)? {
+            return line.sort(0, descending)?.reshape(&[] as &[Size]);
+        }
         let node = self.uop();
         let axis = axis_of("sort", axis, node.rank())?;
         Ok(Tensor::from_uop(node.sort(axis, descending, node.shape()[axis].clone())?))
@@ -23,6 +26,9 @@ impl Tensor {
 
     /// Where the elements along `axis` are, when sorted; `int64`.
     pub fn argsort(&self, axis: i64, descending: bool) -> Result<Tensor> {
+        if let Some(line) = self.as_line(axis)? {
+            return line.argsort(0, descending)?.reshape(&[] as &[Size]);
+        }
         let node = self.uop();
         let axis = axis_of("argsort", axis, node.rank())?;
         Ok(Tensor::from_uop(node.argsort(axis, descending, node.shape()[axis].clone())?))
@@ -34,6 +40,11 @@ impl Tensor {
     }
 
     fn first_in_order(&self, op: &'static str, k: Size, axis: i64, largest: bool) -> Result<(Tensor, Tensor)> {
+        if k == Size::ONE
+            && let Some(line) = self.as_line(axis)?
+        {
+            return without_dimensions(line.first_in_order(op, k, 0, largest)?);
+        }
         let node = self.uop();
         let at = axis_of(op, axis, node.rank())?;
         if k.bounds().0 < 0 || k.le(&node.shape()[at]) != Some(true) {
@@ -50,6 +61,9 @@ impl Tensor {
     /// The `k`-th smallest element along `axis`, counted from 1.
     pub fn kthvalue(&self, k: impl Into<Size>, axis: i64) -> Result<(Tensor, Tensor)> {
         let (op, k) = ("kthvalue", k.into());
+        if let Some(line) = self.as_line(axis)? {
+            return without_dimensions(line.kthvalue(k, 0)?);
+        }
         let at = axis_of(op, axis, self.rank())? as i64;
         if k.bounds().0 < 1 {
             return Err(TensorError::value(op, format!("element {k}: they are counted from 1")));
@@ -64,6 +78,9 @@ impl Tensor {
     /// NaN where there is one.
     pub fn median(&self, axis: i64) -> Result<(Tensor, Tensor)> {
         let op = "median";
+        if let Some(line) = self.as_line(axis)? {
+            return without_dimensions(line.median(0)?);
+        }
         let at = axis_of(op, axis, self.rank())?;
         let n = self.shape()[at].clone();
         if n.bounds().0 < 1 {
@@ -83,6 +100,9 @@ impl Tensor {
     /// the last one, and NaN is both the greatest and the least.
     pub fn running_extremes(&self, axis: i64, least: bool) -> Result<(Tensor, Tensor)> {
         let op = if least { "cummin" } else { "cummax" };
+        if let Some(line) = self.as_line(axis)? {
+            return without_dimensions(line.running_extremes(0, least)?);
+        }
         let at = axis_of(op, axis, self.rank())?;
         let values = if least { self.cummin(axis)? } else { self.cummax(axis)? };
         let reached = self.eq(&values)?.logical_or(self.ne(self)?)?;
@@ -91,6 +111,12 @@ impl Tensor {
         let n = shape[at].as_const().map_or_else(|| shape[at].clone().into(), Operand::from);
         let count = Tensor::arange(0.into(), n, 1.into(), Some(DType::I64))?.reshape(&shape)?;
         Ok((values, Tensor::select(&reached, count, 0)?.cummax(axis)?))
+    }
+
+    /// A tensor without dimensions as the only element of a line, where `axis` is the only one that it has.
+    pub(crate) fn as_line(&self, axis: i64) -> Result<Option<Tensor>> {
+        let is_line = self.rank() == 0 && [0, -1].contains(&axis);
+        is_line.then(|| self.reshape(&[Size::ONE])).transpose()
     }
 
     /// For each of `values` where it would be put into this sorted 1-d tensor to keep it sorted: before
@@ -185,4 +211,10 @@ fn goes_before(element: &UOp, value: &UOp, right: bool) -> Result<UOp> {
     let number = UOp::alu(Alu::Eq, &[element.clone(), element.clone()])?;
     let below = if right { nan } else { UOp::alu(Alu::And, &[nan, number])? };
     Ok(UOp::alu(Alu::Or, &[less, below])?)
+}
+
+/// Values and positions along a line of one element as those of the element alone.
+fn without_dimensions((values, positions): (Tensor, Tensor)) -> Result<(Tensor, Tensor)> {
+    let alone: &[Size] = &[];
+    Ok((values.reshape(alone)?, positions.reshape(alone)?))
 }

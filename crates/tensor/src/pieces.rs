@@ -101,15 +101,14 @@ impl View {
 
     /// Writes to the elements of a buffer, run by run: bytes of one run, of which the next ones are so much further on.
     fn write(&self, buffer: &Buffer, bytes: &[u8], step: usize) -> Result<()> {
-        let element = buffer.dtype().bytes();
-        let (mut at, mut written) = (0, Ok(()));
-        self.runs(|start, run| {
-            let from = &bytes[at..at + run * element];
-            let put = buffer.view(start * element, buffer.dtype(), run).and_then(|part| part.copy_in(from));
-            written = std::mem::replace(&mut written, Ok(())).and(put);
-            at += step;
-        });
-        Ok(written?)
+        let (element, mut at) = (buffer.dtype().bytes(), 0);
+        let each = |put: &mut dyn FnMut(usize, &[u8])| {
+            self.runs(|start, run| {
+                put(start * element, &bytes[at..at + run * element]);
+                at += step;
+            });
+        };
+        Ok(buffer.copy_in_parts(each)?)
     }
 
     /// The elements, of so many bytes each, in row-major order.
@@ -161,12 +160,34 @@ pub(crate) enum Content {
     Elements(Arc<Buffer>),
 }
 
-/// Writes to a part of memory of these extents, given by the first position and the last (exclusive) along each.
-pub(crate) fn fill(buffer: &Buffer, extents: &[usize], part: &[(usize, usize)], content: &Content) -> Result<()> {
+/// Positions along one dimension: the first of them, how many there are, and how far the next one is.
+#[derive(Clone, Copy)]
+pub(crate) struct Places {
+    pub first: usize,
+    pub count: usize,
+    pub step: i64,
+}
+
+impl Places {
+    /// The same positions, the least one first.
+    pub(crate) fn ascending(self) -> Places {
+        match self.step < 0 {
+            true => {
+                let behind = self.count.saturating_sub(1) * self.step.unsigned_abs() as usize;
+                Places { first: self.first - behind, count: self.count, step: -self.step }
+            }
+            false => self,
+        }
+    }
+}
+
+/// Writes to a part of memory of these extents, given by the positions along each.
+pub(crate) fn fill(buffer: &Buffer, extents: &[usize], part: &[Places], content: &Content) -> Result<()> {
     let mut view = View::whole(extents);
-    for ((first, last), (extent, stride)) in part.iter().zip(&mut view.dims) {
-        view.first += *first as i64 * *stride;
-        *extent = last - first;
+    for (places, (extent, stride)) in part.iter().zip(&mut view.dims) {
+        view.first += places.first as i64 * *stride;
+        *extent = places.count;
+        *stride *= places.step;
     }
     match content {
         Content::Number(value) => {

@@ -7,6 +7,7 @@ use svod_ir::size::{Size, gcd};
 
 use crate::error::{Result, TensorError, show_operands};
 use crate::operand::size_value;
+use crate::reduce::carried_in;
 use crate::tensor::Tensor;
 use crate::window::{Padding, Span, by_rank, check_reach, spans_of_any_reach, spread, windows};
 
@@ -50,15 +51,16 @@ impl Tensor {
         Ok(Tensor::from_uop(elements.reduce(by, &folded)?))
     }
 
-    /// The mean of each window over the last dimensions, as many as `kernel` has; of integers in
-    /// the default float.
+    /// The mean of each window over the last dimensions, as many as `kernel` has; of integers without its fraction, and
+    /// of bools in the default float.
     ///
     /// # Errors
     /// As [`Tensor::max_pool`].
     pub fn avg_pool(&self, kernel: &[i64], how: &Pool) -> Result<Tensor> {
         let op = by_rank(kernel.len(), ["avg_pool", "avg_pool1d", "avg_pool2d", "avg_pool3d"]);
-        let x = self.as_float()?;
-        let wide = x.widened()?;
+        let whole = self.dtype().is_int();
+        let x = if whole { self.clone() } else { self.as_float()? };
+        let wide = x.cast(carried_in(x.dtype()))?;
         let node = wide.uop();
         let Spans { spans, extra } = pool_spans(op, &node, kernel, how)?;
         let first = node.rank() - spans.len();
@@ -81,7 +83,8 @@ impl Tensor {
             };
             count = count.mul(along.cast(node.dtype())?)?;
         }
-        sum.div(count)?.cast(x.dtype())
+        let mean = if whole { sum.trunc_div(count)? } else { sum.div(count)? };
+        mean.cast(x.dtype())
     }
 
     /// The means of `output` parts of the last dimensions, as many as `output` has, that cover

@@ -135,7 +135,7 @@ impl Tensor {
         let x = self.as_float()?;
         let wide = x.widened()?;
         // Of nothing it is -inf, the logarithm of 0.
-        let greatest = Tensor::from_uop(fold("logsumexp", &wide.uop(), Monoid::Max, axes, true)?);
+        let greatest = Tensor::from_uop(fold("logsumexp", &wide.real()?.uop(), Monoid::Max, axes, true)?);
         // Infinities stay out of the difference, which would be NaN.
         // It cancels, and so does what a derivative by it would be.
         let shift = Tensor::select(&greatest.isfinite()?, &greatest, 0.0)?.detach()?;
@@ -196,8 +196,7 @@ impl Tensor {
     /// The elements less the greatest one along `axis`; where there is none, there is nothing to lessen.
     fn below_greatest(&self, op: &'static str, axis: i64) -> Result<Tensor> {
         let wide = self.widened()?;
-        let at = axis_of(op, axis, wide.shape().len())?;
-        if wide.shape()[at] == Size::ZERO {
+        if axes_or_none(op, Some(&[axis]), wide.rank())?.iter().any(|&at| wide.shape()[at] == Size::ZERO) {
             return Ok(wide);
         }
         // It cancels, and so does what a derivative by it would be.
@@ -248,6 +247,9 @@ impl Tensor {
     }
 
     fn scan(&self, op: &'static str, by: Monoid, axis: i64, how: Running) -> Result<Tensor> {
+        if let Some(line) = self.as_line(axis)? {
+            return line.scan(op, by, 0, how)?.reshape(&[] as &[Size]);
+        }
         let node = self.uop();
         let axis = axis_of(op, axis, node.rank())?;
         if how.reverse {

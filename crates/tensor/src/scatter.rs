@@ -150,7 +150,10 @@ impl Tensor {
     }
 
     fn of_slices(&self, op: &'static str, axis: i64, index: &Tensor, source: &Tensor) -> Result<Tensor> {
-        let (at, shape) = (axis_of(op, axis, self.rank())?, source.shape());
+        let (at, shape) = (axis_of(op, axis, self.rank().max(1))?, source.shape());
+        if self.rank() == 0 && index.rank() == 1 && shape.is_empty() {
+            return index.reshape(&[Size::ONE]);
+        }
         let fits = index.rank() == 1 && shape.len() == self.rank() && shape[at] == index.shape()[0];
         if !fits {
             let given = show_operands(&[self.uop(), index.uop(), source.uop()]);
@@ -171,6 +174,14 @@ impl Tensor {
         values: Operand,
         by: Option<Monoid>,
     ) -> Result<Tensor> {
+        if let Some(line) = self.as_line(axis)? {
+            let one: &[Size] = &[Size::ONE];
+            let values = match values {
+                Operand::Tensor(alone) if alone.rank() == 0 => Operand::Tensor(alone.reshape(one)?),
+                values => values,
+            };
+            return line.scattered(op, 0, &index.reshape(one)?, values, by)?.reshape(&[] as &[Size]);
+        }
         let node = self.uop();
         let axis = axis_of(op, axis, node.rank())?;
         let index = from_start(op, &index.uop(), axis, &node.shape()[axis])?;

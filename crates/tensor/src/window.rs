@@ -181,8 +181,20 @@ impl Tensor {
     /// the number of the part, and a new last dimension its elements.
     pub fn unfold(&self, axis: i64, size: impl Into<Size>, step: i64) -> Result<Tensor> {
         let (op, node, size) = ("unfold", self.uop(), size.into());
+        if let Some(line) = self.as_line(axis)? {
+            return match size == Size::ZERO {
+                true => line.narrow(0, 0, 0),
+                false => line.unfold(0, size.clone(), step)?.reshape(&[size]),
+            };
+        }
         let axis = axis_of(op, axis, node.rank())?;
         let step = positive(op, "step", &[step], std::slice::from_ref(&size), &node)?[0];
+        if size == Size::ZERO {
+            let mut shape = node.shape().to_vec();
+            shape[axis] = shape[axis].floordiv(step) + 1;
+            shape.push(size);
+            return self.narrow(axis as i64, 0, 0)?.reshape(&shape);
+        }
         if size.le(&node.shape()[axis]) != Some(true) {
             let given = show_operands(&[node]);
             return Err(TensorError::shape(

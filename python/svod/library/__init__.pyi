@@ -575,7 +575,7 @@ def acosh(x: _Operand, /) -> Tensor:
 def acosh_(x: _Operand, /) -> Tensor:
     """Becomes what `acosh` makes of it."""
 
-def adaptive_avg_pool1d(x: _Operand, /, output_size: _Operand) -> Tensor:
+def adaptive_avg_pool1d(x: _Operand, /, output_size: _Extent) -> Tensor:
     """The means of so many parts of the last 1, that cover them; None keeps an extent."""
 
 def adaptive_max_pool1d(
@@ -1128,7 +1128,11 @@ def categorical(
 def cdist(x1: _Operand, x2: _Operand, /, p: builtins.float = 2.0, compute_mode: builtins.str | None = None) -> Tensor:
     """The distances, by the `p`-norm, of each row of `x1` from each row of `x2`; dimensions before broadcast.
 
-    PyTorch's `compute_mode` changes nothing: differences are taken, which lose no digits.
+    Euclidean ones of more than 25 rows are made of a matrix product, unless a derivative is asked for: it takes a
+    fraction of
+    the time, and loses digits of distances that are small beside those of all points from their mean. PyTorch's
+    `compute_mode` "donot_use_mm_for_euclid_dist" takes differences, "use_mm_for_euclid_dist" the product of any
+    rows.
 
     >>> import svod
     >>> svod.cdist(svod.Tensor([[0.0, 0.0]]), svod.Tensor([[3.0, 4.0], [0.0, 0.0]])).tolist()
@@ -2361,9 +2365,16 @@ def iinfo(type: Any, /) -> IntegerInfo:
     """
 
 def index_add(
-    x: _Operand, /, dim: builtins.int | None, index: _ArrayLike, source: _ArrayLike, *, axis: builtins.int | None = None
+    x: _Operand,
+    /,
+    dim: builtins.int | None,
+    index: _ArrayLike,
+    source: _ArrayLike,
+    *,
+    axis: builtins.int | None = None,
+    alpha: _Operand | None = None,
 ) -> Tensor:
-    """With the slices of `source` added, each at its element of a 1-d index."""
+    """With the slices of `source`, times `alpha`, added, each at its element of a 1-d index."""
 
 def index_copy(
     x: _Operand, /, dim: builtins.int | None, index: _ArrayLike, source: _ArrayLike, *, axis: builtins.int | None = None
@@ -2704,9 +2715,9 @@ def log_softmax(
     x: _Operand,
     /,
     dim: builtins.int | None = None,
+    dtype: _DTypeLike | None = None,
     *,
     axis: builtins.int | None = None,
-    dtype: _DTypeLike | None = None,
 ) -> Tensor:
     """The logarithm of `softmax`."""
 
@@ -3154,9 +3165,18 @@ def nanvar(
     """
 
 def narrow(
-    x: _Operand, /, dim: builtins.int | None, start: _Extent, length: _Extent, *, axis: builtins.int | None = None
+    x: _Operand,
+    /,
+    dim: builtins.int | None,
+    start: _Extent | Tensor,
+    length: _Extent,
+    *,
+    axis: builtins.int | None = None,
 ) -> Tensor:
-    """`length` elements of `dim` from `start` on, which counts from the end where it is negative."""
+    """`length` elements of `dim` from `start` on, which counts from the end where it is negative. It may be an
+    integer
+    in a tensor, which is then read when the elements are.
+    """
 
 def narrow_copy(
     x: _Operand, axis: builtins.int, start: builtins.int, length: builtins.int, /, *, dim: builtins.int | None = None
@@ -3522,10 +3542,18 @@ def repeat(
     """
 
 def repeat_interleave(
-    x: _Operand, /, repeats: _Extent | _ArrayLike, dim: builtins.int | None = None, *, axis: builtins.int | None = None
+    x: _Operand,
+    /,
+    repeats: _Extent | _ArrayLike,
+    dim: builtins.int | None = None,
+    *,
+    axis: builtins.int | None = None,
+    output_size: _Extent | None = None,
 ) -> Tensor:
     """Each element repeated in place, along an axis or of the flat tensor: so often, or, by a 1-d tensor,
-    each as often as the number at its place says. Such numbers are computed now, as `nonzero` is.
+    each as often as the number at its place says. Such numbers are computed now, as `nonzero` is. `output_size`
+    is
+    what the extent has to be.
     """
 
 def reshape(x: _Operand, /, shape: Sequence[builtins.int], *, copy: builtins.bool | None = None) -> Tensor:
@@ -3697,10 +3725,19 @@ def scalar_tensor(
     """
 
 def scatter(
-    x: _Operand, /, dim: builtins.int | None, index: _ArrayLike, src: _Operand, *, axis: builtins.int | None = None
+    x: _Operand,
+    /,
+    dim: builtins.int | None,
+    index: _ArrayLike,
+    src: _Operand | None = None,
+    *,
+    axis: builtins.int | None = None,
+    value: _Operand | None = None,
+    reduce: str | None = None,
 ) -> Tensor:
-    """With the elements of `src` written at their position but, along `dim`, at the value of
-    `index`. Where several go to one element, the last one in row-major order stays.
+    """With the elements of `src`, or `value`, written at their position but, along `dim`, at the value of
+    `index`. Where several go to one element, the last one in row-major order stays. With `reduce` "add" or
+    "multiply", they are added to what is there, or multiplied with it.
     """
 
 def scatter_add(
@@ -3885,9 +3922,9 @@ def softmax(
     x: _Operand,
     /,
     dim: builtins.int | None = None,
+    dtype: _DTypeLike | None = None,
     *,
     axis: builtins.int | None = None,
-    dtype: _DTypeLike | None = None,
 ) -> Tensor:
     """`exp(x)` divided by its sum along an axis."""
 
@@ -4149,9 +4186,9 @@ def topk(
     k: _Extent,
     dim: builtins.int | None = None,
     largest: builtins.bool = True,
+    sorted: builtins.bool = True,
     *,
     axis: builtins.int | None = None,
-    sorted: builtins.bool = True,
 ) -> ValuesAndIndices:
     """The `k` largest elements along an axis, by default the last, or the smallest, and where they are: in order,
     whatever `sorted` asks for.

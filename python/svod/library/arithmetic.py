@@ -361,6 +361,8 @@ def ldexp(x1: Any, x2: Any, /) -> Tensor:
     [6.0]
     """
     x, exponent = _tensor(x1), _tensor(x2)
+    if x.dtype.is_complex or exponent.dtype.is_complex:
+        return x * 2**exponent
     wide = exponent.cast("float64")
     half = (wide / 2).floor()
     made = x.cast("float64") * half.exp2() * (wide - half).exp2()
@@ -470,6 +472,10 @@ def sinc(x: Tensor, /) -> Tensor:
     >>> svod.sinc(svod.Tensor([0.0, 0.5])).tolist()
     [1.0, 0.6366197466850281]
     """
+
+    if x.dtype.is_complex:
+        scaled = x * math.pi
+        return where(x == 0, 1, scaled.sin() / where(x == 0, 1, scaled))
 
     def compute(x: Tensor) -> Tensor:
         # By how far x is from an even integer, which is exact.

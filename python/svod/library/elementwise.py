@@ -208,7 +208,8 @@ def logaddexp(x1: Any, x2: Any, /) -> Tensor:
         more, apart = _more_and_apart(a, b)
         return more + (-apart).exp().log1p()
 
-    return _in_double("logaddexp", compute, x1, x2)
+    tensors = _operands(x1, x2)
+    return _complex_sum(*tensors) if tensors[0].dtype.is_complex else _in_double("logaddexp", compute, *tensors)
 
 
 def nextafter(x1: Any, x2: Any, /) -> Tensor:
@@ -298,6 +299,17 @@ def _elementary(
 def _magnitude(x: Tensor) -> Tensor:
     """The absolute value, with a derivative of 1 or -1 at 0."""
     return where(signbit(x), -x, x)
+
+
+def _complex_sum(a: Tensor, b: Tensor) -> Tensor:
+    """`log(exp(a) + exp(b))` of complex numbers, by the one whose real part is greater."""
+    less, more = where(a.real < b.real, a, b), where(a.real < b.real, b, a)
+    same = (less.real == more.real) & less.real.isinf()
+    apart = where(same, 0, less - where(same, 0, more))
+    usual = more + apart.exp().log1p()
+    # Of two zeros the logarithm is the same, whatever their angles; infinite sums have those of both.
+    at_infinity = where(less.real < 0, less, (less.exp() + more.exp()).log())
+    return where(same, at_infinity, where(less.isnan(), math.nan, usual))
 
 
 def _more_and_apart(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:

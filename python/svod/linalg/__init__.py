@@ -13,6 +13,16 @@ is computed.
 """
 
 from svod import cross, matmul, matrix_transpose, outer, tensordot, vecdot
+from svod.linalg._checked import (
+    CholeskyExResult,
+    InvExResult,
+    LUFactorExResult,
+    SolveExResult,
+    cholesky_ex,
+    inv_ex,
+    lu_factor_ex,
+    solve_ex,
+)
 from svod.linalg._factors import (
     EighResult,
     EigResult,
@@ -38,14 +48,19 @@ from svod.linalg._solve import SlogdetResult, det, inv, slogdet, solve, solve_tr
 matrix_exp = expm
 
 __all__ = [
+    "CholeskyExResult",
     "EigResult",
     "EighResult",
+    "InvExResult",
+    "LUFactorExResult",
     "LUResult",
     "LstsqResult",
     "QRResult",
     "SVDResult",
     "SlogdetResult",
+    "SolveExResult",
     "cholesky",
+    "cholesky_ex",
     "cond",
     "cross",
     "det",
@@ -57,9 +72,11 @@ __all__ = [
     "expm",
     "householder_product",
     "inv",
+    "inv_ex",
     "lstsq",
     "lu",
     "lu_factor",
+    "lu_factor_ex",
     "lu_solve",
     "matmul",
     "matrix_exp",
@@ -74,6 +91,7 @@ __all__ = [
     "qr",
     "slogdet",
     "solve",
+    "solve_ex",
     "solve_triangular",
     "svd",
     "svdvals",

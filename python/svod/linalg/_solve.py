@@ -91,8 +91,7 @@ def solve(x1: Any, x2: Any, /, *, left: bool = True) -> Tensor:
     [1.0, 0.5]
     """
     a, b = matrices("solve", x1, square=True), _tensor(x2)
-    stacked = 1 < b.ndim == a.ndim - 1 and b.shape == a.shape[:-1]
-    vector = b.ndim == 1 or (stacked and b.shape[-2 if left else -1] != a.shape[-1])
+    vector = are_vectors(a, b, left)
     if not left:
         return solve(a.mT, b) if vector else solve(a.mT, b.mT).mT
     b = column(b) if vector else b
@@ -117,6 +116,12 @@ def solve_triangular(x1: Any, x2: Any, /, *, upper: bool, left: bool = True, uni
     if unitriangular:
         a = a - diag_embed(diagonal_of(a)) + eye(a.shape[-1], dtype=a.dtype)
     return solve(a, x2, left=left)
+
+
+def are_vectors(a: Tensor, b: Tensor, left: bool) -> bool:
+    """Whether right sides are vectors: a stack of as many as there are matrices, unless they are matrices that fit."""
+    stacked = 1 < b.ndim == a.ndim - 1 and b.shape == a.shape[:-1]
+    return b.ndim == 1 or (stacked and b.shape[-2 if left else -1] != a.shape[-1])
 
 
 def _solved(a: Tensor, b: Tensor) -> Tensor:

@@ -10,6 +10,8 @@ use crate::error::{Class, Result};
 /// The factors by their names.
 const FACTORS: &[(&str, Factor)] = &[
     ("cholesky", Factor::Cholesky),
+    ("minor", Factor::Minor),
+    ("pivot", Factor::Pivot),
     ("lu", Factor::Lu),
     ("slogdet", Factor::Slogdet),
     ("solve", Factor::Solve),

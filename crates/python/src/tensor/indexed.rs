@@ -6,7 +6,7 @@ use svod_tensor::{DType, Reduction, Tensor};
 
 use super::pair::{Pair, pair};
 use super::{Made, PyTensor};
-use crate::convert::{AnyOperand, AnyTensor, Axis, one_axis, required};
+use crate::convert::{AnyOperand, AnyTensor, Axis, named, one_axis, required};
 use crate::error::{Class, Result};
 use crate::scalar::{Integer, Text, flag};
 use crate::size::AnySize;
@@ -51,19 +51,30 @@ impl PyTensor {
         }
     }
 
-    /// With the elements of `src` written at their position but, along `dim`, at the value of
-    /// `index`. Where several go to one element, the last one in row-major order stays.
-    #[pyo3(signature = (dim=None, index=None, src=None, *, axis=None),
-        text_signature = "($self, dim, index, src, *, axis=None)")]
+    /// With the elements of `src`, or `value`, written at their position but, along `dim`, at the value of
+    /// `index`. Where several go to one element, the last one in row-major order stays. With `reduce` "add" or
+    /// "multiply", they are added to what is there, or multiplied with it.
+    #[pyo3(signature = (dim=None, index=None, src=None, *, axis=None, value=None, reduce=None),
+        text_signature = "($self, dim, index, src=None, *, axis=None, value=None, reduce=None)")]
     fn scatter(
         &self,
         dim: Option<Axis>,
         index: Option<AnyTensor>,
         src: Option<AnyOperand>,
         axis: Option<Axis>,
+        value: Option<AnyOperand>,
+        reduce: Option<Text>,
     ) -> Made {
         let (op, at) = self.at("scatter", axis, dim)?;
-        Ok(self.0.scatter(at, &required(op, "index", index)?.0, required(op, "src", src)?.0)?.into())
+        let (index, src) = (required(op, "index", index)?.0, named(op, "src", src, value)?.0);
+        Ok(match reduce.as_deref() {
+            None => self.0.scatter(at, &index, src)?.into(),
+            Some("add") => self.0.scatter_add(at, &index, src)?.into(),
+            Some("multiply") => self.0.scatter_reduce(at, &index, src, Reduction::Prod, true)?.into(),
+            Some(other) => {
+                return Err(Class::Argument.raise(format!("{op}: reduce: '{other}' is neither add nor multiply")));
+            }
+        })
     }
 
     /// As `scatter`, added to what is there.
@@ -99,18 +110,21 @@ impl PyTensor {
         Ok(self.0.scatter_reduce(at, &index, src, by, include_self)?.into())
     }
 
-    /// With the slices of `source` added, each at its element of a 1-d index.
-    #[pyo3(signature = (dim=None, index=None, source=None, *, axis=None),
-        text_signature = "($self, dim, index, source, *, axis=None)")]
+    /// With the slices of `source`, times `alpha`, added, each at its element of a 1-d index.
+    #[pyo3(signature = (dim=None, index=None, source=None, *, axis=None, alpha=None),
+        text_signature = "($self, dim, index, source, *, axis=None, alpha=None)")]
     fn index_add(
         &self,
         dim: Option<Axis>,
         index: Option<AnyTensor>,
         source: Option<AnyTensor>,
         axis: Option<Axis>,
+        alpha: Option<AnyOperand>,
     ) -> Made {
         let (op, at) = self.at("index_add", axis, dim)?;
-        Ok(self.0.index_add(at, &required(op, "index", index)?.0, &required(op, "source", source)?.0)?.into())
+        let (index, source) = (required(op, "index", index)?.0, required(op, "source", source)?.0);
+        let source = alpha.map_or_else(|| Ok(source.clone()), |alpha| source.mul(alpha.0))?;
+        Ok(self.0.index_add(at, &index, &source)?.into())
     }
 
     /// With the slices of `source` written, each at its element of a 1-d index.
@@ -195,15 +209,15 @@ impl PyTensor {
 
     /// The `k` largest elements along an axis, by default the last, or the smallest, and where they are: in order,
     /// whatever `sorted` asks for.
-    #[pyo3(signature = (k, dim=None, largest=true, *, axis=None, sorted=true))]
+    #[pyo3(signature = (k, dim=None, largest=true, sorted=true, *, axis=None))]
     fn topk<'py>(
         &self,
         py: Python<'py>,
         k: AnySize,
         dim: Option<Axis>,
         #[pyo3(from_py_with = flag)] largest: bool,
-        axis: Option<Axis>,
         #[pyo3(from_py_with = flag)] sorted: bool,
+        axis: Option<Axis>,
     ) -> Pair<'py> {
         let (at, _always) = (one_axis(axis, dim)?.unwrap_or(-1), sorted);
         let (values, indices) = self.0.topk(&k.size, at, largest)?;

@@ -19,7 +19,7 @@ use std::collections::BTreeSet;
 use parking_lot::Mutex;
 use pyo3::exceptions::{PyException, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyComplex, PyDict, PyFloat, PyList, PyString, PyTuple};
+use pyo3::types::{PyBool, PyComplex, PyDict, PyFloat, PyList, PyString, PyTuple};
 use pyo3::{IntoPyObjectExt, PyTraverseError, PyVisit};
 use svod_device::DeviceSpec;
 use svod_runtime::{Context, PrepareConfig};
@@ -112,7 +112,7 @@ fn default_device() -> Result<DeviceSpec> {
 }
 
 /// A name that is there for good: one of the table of methods that assign, so that there are only so many.
-fn kept_name(name: &str) -> &'static str {
+pub fn kept_name(name: &str) -> &'static str {
     static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     let mut names = NAMES.lock();
     match names.get(name) {
@@ -401,13 +401,27 @@ impl PyTensor {
         }
     }
 
-    /// On another device, or as another type: whichever is named. The copy is made where it is needed;
-    /// `realize` the result to keep it.
-    #[pyo3(signature = (target=None, *, dtype=None, device=None))]
-    fn to(&self, target: Option<&Bound<'_, PyAny>>, dtype: Option<AnyDType>, device: Option<&str>) -> Made {
+    /// On another device, or as another type: whichever is named, or both, or those of another tensor. The copy is made
+    /// where it is needed; `realize` the result to keep it. PyTorch's `non_blocking` and `copy`, by name or behind the
+    /// others, change nothing: a tensor is a value.
+    #[pyo3(signature = (*target, dtype=None, device=None, non_blocking=false, copy=false))]
+    fn to(
+        &self,
+        target: &Bound<'_, PyTuple>,
+        dtype: Option<AnyDType>,
+        device: Option<&str>,
+        #[pyo3(from_py_with = flag)] non_blocking: bool,
+        #[pyo3(from_py_with = flag)] copy: bool,
+    ) -> Made {
+        let _always = (non_blocking, copy);
         let mut dtype = dtype.map(|d| d.0);
         let mut name = device.map(str::to_owned);
-        if let Some(target) = target {
+        for target in target.iter().filter(|one| !one.is_none() && !one.is_instance_of::<PyBool>()) {
+            if let Ok(other) = target.cast::<PyTensor>() {
+                let other = &other.get().0;
+                (dtype, name) = (Some(other.dtype()), Some(other.device().name().to_owned()));
+                continue;
+            }
             let text = target.cast::<PyString>().ok().map(|s| s.to_string());
             match (target.extract::<AnyDType>(), text) {
                 (Ok(given), _) => dtype = Some(given.0),

@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 use pyo3::types::{PySequence, PyTuple};
-use svod_tensor::Size;
+use svod_tensor::{Size, Tensor};
 
 use super::{Made, PyTensor};
 use crate::convert::{AnyOperand, AnyTensor, Axes, Axis, argument, either, integer, integers, one_axis, required};
@@ -164,12 +164,17 @@ impl PyTensor {
         self.view_by("shrink", extents.bind(self.0.shrink(&bounds)))
     }
 
-    /// `length` elements of `dim` from `start` on, which counts from the end where it is negative.
+    /// `length` elements of `dim` from `start` on, which counts from the end where it is negative. It may be an integer
+    /// in a tensor, which is then read when the elements are.
     #[pyo3(signature = (dim=None, start=None, length=None, *, axis=None),
         text_signature = "($self, dim, start, length, *, axis=None)")]
-    fn narrow(&self, dim: Option<Axis>, start: Option<AnySize>, length: Option<AnySize>, axis: Option<Axis>) -> Made {
+    fn narrow(&self, dim: Option<Axis>, start: Option<Start>, length: Option<AnySize>, axis: Option<Axis>) -> Made {
         let (op, dim) = self.at("narrow", axis, dim)?;
         let (start, length) = (required(op, "start", start)?, required(op, "length", length)?);
+        let start = match start {
+            Start::Known(start) => start,
+            Start::Read(start) => return length.bind(self.0.narrow_at(dim, &start, &length.size)),
+        };
         let (bounds, extents) = pairs(vec![(start, length)]);
         let [(start, length)] = &bounds[..] else { return Ok(self.0.clone().into()) };
         let (shape, rank) = (self.0.shape(), self.0.rank() as i64);
@@ -249,21 +254,30 @@ impl PyTensor {
     }
 
     /// Each element repeated in place, along an axis or of the flat tensor: so often, or, by a 1-d tensor,
-    /// each as often as the number at its place says. Such numbers are computed now, as `nonzero` is.
-    #[pyo3(signature = (repeats, dim=None, *, axis=None))]
-    fn repeat_interleave(&self, repeats: &Bound<'_, PyAny>, dim: Option<Axis>, axis: Option<Axis>) -> Made {
+    /// each as often as the number at its place says. Such numbers are computed now, as `nonzero` is. `output_size` is
+    /// what the extent has to be.
+    #[pyo3(signature = (repeats, dim=None, *, axis=None, output_size=None))]
+    fn repeat_interleave(
+        &self,
+        repeats: &Bound<'_, PyAny>,
+        dim: Option<Axis>,
+        axis: Option<Axis>,
+        output_size: Option<AnySize>,
+    ) -> Made {
         let (source, axis) = match one_axis(axis, dim)? {
             Some(axis) => (self.0.clone(), axis),
             None => (self.0.flatten(0, -1)?, 0),
         };
         if repeats.cast::<PyTensor>().is_ok() || repeats.cast::<PySequence>().is_ok() || repeats.hasattr("__array__")? {
-            return Ok(source.repeat_interleave_each(&repeats.extract::<AnyTensor>()?.0, axis)?.into());
+            let made = source.repeat_interleave_each(&repeats.extract::<AnyTensor>()?.0, axis)?;
+            return sized("repeat_interleave", made, axis, output_size);
         }
         let times = match symbolic(repeats) {
             Some(times) => times,
             None => integer("repeat_interleave: repeats", repeats)?.into(),
         };
-        times.bind(source.repeat_interleave(&times.size, axis))
+        let made = times.bind(source.repeat_interleave(&times.size, axis))?;
+        sized("repeat_interleave", made.0, axis, output_size)
     }
 
     /// Parts along an axis: of this extent, the last one maybe smaller, or of these extents.
@@ -314,6 +328,37 @@ impl PyTensor {
     /// A tensor of its own with the same value: of one that follows a plan, or borrows an array, that of this moment.
     fn clone(&self) -> Made {
         Ok(self.0.kept()?.into())
+    }
+}
+
+/// Where a part of an axis begins.
+enum Start {
+    /// At a size.
+    Known(AnySize),
+    /// Where an integer in a tensor says.
+    Read(Tensor),
+}
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Start {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        match given.cast::<PyTensor>() {
+            Ok(place) => Ok(Start::Read(place.get().0.clone())),
+            Err(_) => given.extract().map(Start::Known),
+        }
+    }
+}
+
+/// The tensor, whose extent along an axis has to be what was said of it.
+fn sized(op: &str, made: Tensor, axis: i64, said: Option<AnySize>) -> Made {
+    let (shape, rank) = (made.shape(), made.rank() as i64);
+    match said {
+        Some(said) if shape[axis.rem_euclid(rank) as usize] != said.size => {
+            let given = made.described();
+            Err(Class::Argument.raise(format!("{op}: output_size: {} for a result of {given}", said.size)))
+        }
+        _ => Ok(made.into()),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Folds, scans, products of matrices, layers.
 
 use pyo3::prelude::*;
-use pyo3::types::PyInt;
+use pyo3::types::{PyBool, PyInt};
 use svod_dtype::DType;
 use svod_tensor::{Attention, Running, Size, Tensor, TensorError};
 
@@ -88,6 +88,39 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Over {
         match given.is_instance_of::<PyInt>() {
             true => Ok(Over::Axis(given.extract::<Axis>()?.0)),
             false => Ok(Over::Axes(given.extract()?)),
+        }
+    }
+}
+
+/// What a variance is asked for in the place of its axes.
+pub enum Spread {
+    /// Axes.
+    Axes(Axes),
+    /// PyTorch's `unbiased`, of all elements.
+    Unbiased(bool),
+}
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Spread {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        match given.cast::<PyBool>() {
+            Ok(unbiased) => Ok(Spread::Unbiased(unbiased.is_true())),
+            Err(_) => given.extract().map(Spread::Axes),
+        }
+    }
+}
+
+impl Spread {
+    /// Axes, and `unbiased` where it is given in their place or by its name.
+    fn apart(op: &str, given: Option<Spread>, unbiased: Option<bool>) -> Result<(Option<Axes>, Option<bool>)> {
+        match (given, unbiased) {
+            (Some(Spread::Unbiased(_)), Some(_)) => {
+                Err(Class::ArgumentType.raise(format!("{op}: the argument unbiased is given twice")))
+            }
+            (Some(Spread::Unbiased(unbiased)), None) => Ok((None, Some(unbiased))),
+            (Some(Spread::Axes(axes)), unbiased) => Ok((Some(axes), unbiased)),
+            (None, unbiased) => Ok((None, unbiased)),
         }
     }
 }
@@ -322,18 +355,18 @@ fn mean(
 #[explained]
 #[pyfunction]
 #[pyo3(
-    signature = (x=None, /, *, axis=None, correction=None, keepdims=false, dim=None, keepdim=false, unbiased=None, input=None),
-    text_signature = "(x, /, *, axis=None, correction=0.0, keepdims=False, dim=None, keepdim=False, unbiased=None)"
+    signature = (x=None, /, unbiased=None, *, axis=None, correction=None, keepdims=false, dim=None, keepdim=false, input=None),
+    text_signature = "(x, /, unbiased=None, *, axis=None, correction=0.0, keepdims=False, dim=None, keepdim=False)"
 )]
 #[allow(clippy::too_many_arguments)]
 fn var(
     x: Option<AnyTensor>,
+    unbiased: Option<bool>,
     axis: Option<Axes>,
     correction: Option<Real>,
     #[pyo3(from_py_with = flag)] keepdims: bool,
     dim: Option<Axes>,
     #[pyo3(from_py_with = flag)] keepdim: bool,
-    unbiased: Option<bool>,
     input: Option<AnyTensor>,
 ) -> Made {
     let x = named("var", "x", x, input)?.0;
@@ -345,18 +378,18 @@ fn var(
 #[explained]
 #[pyfunction(name = "std")]
 #[pyo3(
-    signature = (x=None, /, *, axis=None, correction=None, keepdims=false, dim=None, keepdim=false, unbiased=None, input=None),
-    text_signature = "(x, /, *, axis=None, correction=0.0, keepdims=False, dim=None, keepdim=False, unbiased=None)"
+    signature = (x=None, /, unbiased=None, *, axis=None, correction=None, keepdims=false, dim=None, keepdim=false, input=None),
+    text_signature = "(x, /, unbiased=None, *, axis=None, correction=0.0, keepdims=False, dim=None, keepdim=False)"
 )]
 #[allow(clippy::too_many_arguments)]
 fn deviation(
     x: Option<AnyTensor>,
+    unbiased: Option<bool>,
     axis: Option<Axes>,
     correction: Option<Real>,
     #[pyo3(from_py_with = flag)] keepdims: bool,
     dim: Option<Axes>,
     #[pyo3(from_py_with = flag)] keepdim: bool,
-    unbiased: Option<bool>,
     input: Option<AnyTensor>,
 ) -> Made {
     let x = named("std", "x", x, input)?.0;
@@ -441,20 +474,22 @@ impl PyTensor {
 
     /// The variance along axes, the sum divided by the number of elements less `correction`.
     ///
-    /// What follows the axes goes by name: libraries have different arguments there.
+    /// What follows the axes goes by name: libraries have different arguments there. A flag in their place is PyTorch's
+    /// `unbiased`.
     #[pyo3(
         signature = (dim=None, *, axis=None, keepdim=false, keepdims=false, correction=None, unbiased=None),
         text_signature = "($self, dim=None, *, axis=None, keepdim=False, keepdims=False, correction=1.0, unbiased=None)"
     )]
     fn var(
         &self,
-        dim: Option<Axes>,
+        dim: Option<Spread>,
         axis: Option<Axes>,
         #[pyo3(from_py_with = flag)] keepdim: bool,
         #[pyo3(from_py_with = flag)] keepdims: bool,
         correction: Option<Real>,
         unbiased: Option<bool>,
     ) -> Made {
+        let (dim, unbiased) = Spread::apart("var", dim, unbiased)?;
         let correction = corrected("var", correction, unbiased, 1.0)?;
         Ok(self.0.var(either(axis, dim)?.as_deref(), correction, keepdim || keepdims)?.into())
     }
@@ -466,13 +501,14 @@ impl PyTensor {
     )]
     fn std(
         &self,
-        dim: Option<Axes>,
+        dim: Option<Spread>,
         axis: Option<Axes>,
         #[pyo3(from_py_with = flag)] keepdim: bool,
         #[pyo3(from_py_with = flag)] keepdims: bool,
         correction: Option<Real>,
         unbiased: Option<bool>,
     ) -> Made {
+        let (dim, unbiased) = Spread::apart("std", dim, unbiased)?;
         let correction = corrected("std", correction, unbiased, 1.0)?;
         Ok(self.0.std(either(axis, dim)?.as_deref(), correction, keepdim || keepdims)?.into())
     }
@@ -540,15 +576,15 @@ impl PyTensor {
     }
 
     /// `exp(x)` divided by its sum along an axis.
-    #[pyo3(signature = (dim=None, *, axis=None, dtype=None))]
-    fn softmax(&self, dim: Option<Axis>, axis: Option<Axis>, dtype: Option<AnyDType>) -> Made {
+    #[pyo3(signature = (dim=None, dtype=None, *, axis=None))]
+    fn softmax(&self, dim: Option<Axis>, dtype: Option<AnyDType>, axis: Option<Axis>) -> Made {
         let axis = one_axis(axis, dim)?.unwrap_or(-1);
         self.in_type(dtype, |x| x.softmax(axis))
     }
 
     /// The logarithm of `softmax`.
-    #[pyo3(signature = (dim=None, *, axis=None, dtype=None))]
-    fn log_softmax(&self, dim: Option<Axis>, axis: Option<Axis>, dtype: Option<AnyDType>) -> Made {
+    #[pyo3(signature = (dim=None, dtype=None, *, axis=None))]
+    fn log_softmax(&self, dim: Option<Axis>, dtype: Option<AnyDType>, axis: Option<Axis>) -> Made {
         let axis = one_axis(axis, dim)?.unwrap_or(-1);
         self.in_type(dtype, |x| x.log_softmax(axis))
     }

@@ -204,7 +204,9 @@ def _lp_pool(
     elements = 1
     for extent in kernel:
         elements *= extent
-    mean = avg_pool(input**norm_type, kernel, stride, 0, ceil_mode)
+    powers = input**norm_type
+    powers = powers if powers.dtype.is_floating_point else powers.float()
+    mean = avg_pool(powers, kernel, stride, 0, ceil_mode)
     return (mean.sign() * mean.abs().relu() * elements) ** (1 / norm_type)
 
 

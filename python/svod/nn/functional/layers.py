@@ -59,6 +59,8 @@ _EPSILON = {
     "float16": 2.0**-10,
     "float32": 2.0**-23,
     "float64": 2.0**-52,
+    "complex64": 2.0**-23,
+    "complex128": 2.0**-52,
 }
 
 _Numbers = int | Sequence[int]
@@ -429,7 +431,8 @@ def avg_pool2d(
         return input.avg_pool2d(kernel_size, stride, padding, ceil_mode, count_include_pad)
     if divisor_override == 0:
         raise ArgumentError("avg_pool2d: divisor_override is not 0")
-    return _summed(input, kernel_size, stride, padding, ceil_mode, 2) / divisor_override
+    total = _summed(input, kernel_size, stride, padding, ceil_mode, 2)
+    return total.div(divisor_override, rounding_mode=None if input.dtype.is_floating_point else "trunc")
 
 
 @checked
@@ -510,13 +513,15 @@ def avg_pool3d(
         return input.avg_pool3d(kernel_size, stride, padding, ceil_mode, count_include_pad)
     if divisor_override == 0:
         raise ArgumentError("avg_pool3d: divisor_override is not 0")
-    return _summed(input, kernel_size, stride, padding, ceil_mode, 3) / divisor_override
+    total = _summed(input, kernel_size, stride, padding, ceil_mode, 3)
+    return total.div(divisor_override, rounding_mode=None if input.dtype.is_floating_point else "trunc")
 
 
 def _summed(
     input: Tensor, kernel_size: _Numbers, stride: _Numbers | None, padding: _Numbers, ceil_mode: bool, rank: int
 ) -> Tensor:
-    """The sums of windows: means of as many elements, zeros where one ends behind the padding."""
+    """The sums of windows: means of as many elements, zeros where one ends behind the padding. Those of integers are
+    added up themselves."""
     kernel, edge = (_spread(one, rank) for one in (kernel_size, padding))
     step = kernel if stride in (None, (), []) else _spread(stride, rank)
     counts = input.avg_pool(kernel, step, edge, ceil_mode).shape[-rank:]
@@ -524,7 +529,12 @@ def _summed(
         (before, max(0, (count - 1) * by + reach - extent - before))
         for before, count, by, reach, extent in zip(edge, counts, step, kernel, input.shape[-rank:], strict=True)
     ]
-    return input.pad([*[(0, 0)] * (input.ndim - rank), *pads]).avg_pool(kernel, step) * prod(kernel)
+    padded = input.pad([*[(0, 0)] * (input.ndim - rank), *pads])
+    if input.dtype.is_floating_point:
+        return padded.avg_pool(kernel, step) * prod(kernel)
+    for axis, (reach, by) in enumerate(zip(kernel, step, strict=True), input.ndim - rank):
+        padded = padded.unfold(axis, reach, by).sum(-1)
+    return padded.cast(input.dtype)
 
 
 def _spread(numbers: Any, rank: int) -> list[int]:
