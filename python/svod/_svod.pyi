@@ -86,6 +86,7 @@ __all__ = [
     "_set_grad_enabled",
     "_signature",
     "_take_written",
+    "_template",
     "_tensor",
     "_unchanged",
     "_unwatch",
@@ -4324,6 +4325,7 @@ def einsum(subscripts: builtins.str, *operands: _ArrayLike) -> Tensor:
     """
 
 def _tensor(x: _ArrayLike) -> Tensor: ...
+def _template(name: str, function: Callable[..., Tensor], dtypes: list[DType]) -> Callable[..., Tensor] | None: ...
 def _operands(*operands: _Operand) -> list[Tensor]: ...
 def eye(
     n_rows: _Extent,

@@ -605,9 +605,9 @@ def test_what_a_device_fails_at_is_no_error_of_the_argument() -> None:
     assert ran.stdout.count("out of memory on CPU: cannot allocate 1073741824 bytes") == 5, ran.stdout + ran.stderr
     assert all(line.startswith(("out of memory on CPU", "CPU")) for line in ran.stdout.splitlines()), ran.stdout
     # What is about the argument names it.
-    with pytest.raises(svod.DTypeError, match="^Tensor: data: "):
+    with pytest.raises(svod.DTypeError, match=r"^Tensor: data: "):
         svod.Tensor(np.array(["a"]))
-    with pytest.raises(svod.DeviceError, match="^unknown device"):
+    with pytest.raises(svod.DeviceError, match=r"^unknown device"):
         svod.Tensor([1], device="TPU")
 
 

@@ -332,7 +332,7 @@ def test_factors_that_there_are_not_are_no_numbers() -> None:
     ):
         assert np.isnan(made.numpy()[0]).all() and not np.isnan(made.numpy()[1]).any()
     for act in (svod.linalg.cholesky_ex, svod.linalg.inv_ex, svod.linalg.lu_factor_ex):
-        with pytest.raises(svod.ExecutionError, match="singular|positive definite"):
+        with pytest.raises(svod.ExecutionError, match=r"singular|positive definite"):
             svod.Tensor(act(singular, check_errors=True)[0]).realize()
 
 

@@ -1129,10 +1129,10 @@ def cdist(x1: _Operand, x2: _Operand, /, p: builtins.float = 2.0, compute_mode: 
     """The distances, by the `p`-norm, of each row of `x1` from each row of `x2`; dimensions before broadcast.
 
     Euclidean ones of more than 25 rows are made of a matrix product, unless a derivative is asked for: it takes a
-    fraction of
-    the time, and loses digits of distances that are small beside those of all points from their mean. PyTorch's
-    `compute_mode` "donot_use_mm_for_euclid_dist" takes differences, "use_mm_for_euclid_dist" the product of any
-    rows.
+    fraction of the time, and loses digits of distances that are small beside those of all points from their mean.
+    PyTorch's `compute_mode` "donot_use_mm_for_euclid_dist" takes differences, "use_mm_for_euclid_dist" the
+    product of
+    any rows.
 
     >>> import svod
     >>> svod.cdist(svod.Tensor([[0.0, 0.0]]), svod.Tensor([[3.0, 4.0], [0.0, 0.0]])).tolist()

@@ -91,9 +91,10 @@ def bucketize(x: Any, boundaries: Any, /, *, out_int32: bool = False, right: boo
 def cdist(x1: Tensor, x2: Tensor, /, p: float = 2.0, compute_mode: str | None = None) -> Tensor:
     """The distances, by the `p`-norm, of each row of `x1` from each row of `x2`; dimensions before broadcast.
 
-    Euclidean ones of more than 25 rows are made of a matrix product, unless a derivative is asked for: it takes a fraction of
-    the time, and loses digits of distances that are small beside those of all points from their mean. PyTorch's
-    `compute_mode` "donot_use_mm_for_euclid_dist" takes differences, "use_mm_for_euclid_dist" the product of any rows.
+    Euclidean ones of more than 25 rows are made of a matrix product, unless a derivative is asked for: it takes a
+    fraction of the time, and loses digits of distances that are small beside those of all points from their mean.
+    PyTorch's `compute_mode` "donot_use_mm_for_euclid_dist" takes differences, "use_mm_for_euclid_dist" the product of
+    any rows.
 
     >>> import svod
     >>> svod.cdist(svod.Tensor([[0.0, 0.0]]), svod.Tensor([[3.0, 4.0], [0.0, 0.0]])).tolist()

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from types import CodeType
 from typing import Any
 
-from svod._svod import DTypeError, Tensor, _operands, float32, float64, where
+from svod._svod import DTypeError, Tensor, _operands, _template, float32, float64, where
 
 __all__ = [
     "acos",
@@ -36,6 +37,8 @@ __all__ = [
 _BITS = {1: "int8", 2: "int16", 4: "int32", 8: "int64"}
 # From here on `sqrt(x² ± 1)` is `x` in double precision.
 _LARGE = 2.0**30
+# What functions are, by their code and the type of their operands.
+_templates: dict[tuple[CodeType, str], Callable[..., Tensor]] = {}
 
 
 def acos(x: Tensor, /) -> Tensor:
@@ -284,9 +287,21 @@ def _in_double(
     and need not take care of numbers that it does not hold.
     """
     tensors = _floats(function, *operands)
-    if narrow is None or tensors[0].dtype == float64:
+    dtype = tensors[0].dtype
+    if narrow is None or dtype == float64:
         narrow = compute
-    return narrow(*(one.cast(float64) for one in tensors)).cast(tensors[0].dtype)
+
+    def whole(*tensors: Tensor) -> Tensor:
+        return narrow(*(one.cast(float64) for one in tensors)).cast(dtype)
+
+    # What is made by code alone is the same for all operands of a type.
+    if narrow.__closure__ is not None:  # type: ignore[attr-defined]
+        return whole(*tensors)
+    key = (narrow.__code__, dtype.name)  # type: ignore[attr-defined]
+    template = _templates.get(key)
+    if template is None:
+        template = _templates[key] = _template(function, whole, [dtype] * len(tensors)) or whole
+    return template(*tensors)
 
 
 def _elementary(
