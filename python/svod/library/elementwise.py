@@ -7,6 +7,7 @@ odd function at 0, and what overflows or is not defined is kept from the branch 
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from types import CodeType
@@ -37,6 +38,39 @@ __all__ = [
 _BITS = {1: "int8", 2: "int16", 4: "int32", 8: "int64"}
 # From here on `sqrt(x² ± 1)` is `x` in double precision.
 _LARGE = 2.0**30
+# A number beside which all of `float32` are nothing.
+_FAR = 1e300
+# Coefficients of Chebyshev polynomials, from interpolation at their zeros in 200-bit arithmetic: `atan(r) / r` by
+# `2 r² - 1`, and `log(1 + x) / x` by `2 x - 1`, from 0 to 1.
+_ATAN = (
+    0.881373587019543,
+    -0.10589292454670586,
+    0.011135842059405529,
+    -0.0013811950036003977,
+    0.00018574297327854201,
+    -2.621519611273327e-05,
+    3.821036594489453e-06,
+    -5.699186166576666e-07,
+    8.648877864450829e-08,
+    -1.3303383975624933e-08,
+    2.0685057635866254e-09,
+    -3.24486392093763e-10,
+)
+_LOG1P = (
+    0.8284271247461901,
+    -0.15104299781559846,
+    0.01781474816929596,
+    -0.0023355046144311114,
+    0.0003246180818238187,
+    -4.68351036567037e-05,
+    6.934973447908043e-06,
+    -1.0467134039238452e-06,
+    1.6032280874191252e-07,
+    -2.484419616327446e-08,
+    3.886586178224087e-09,
+    -6.128041159114849e-10,
+    9.726314650590816e-11,
+)
 # What functions are, by their code and the type of their operands.
 _templates: dict[tuple[CodeType, str], Callable[..., Tensor]] = {}
 
@@ -123,7 +157,18 @@ def atan2(x1: Any, x2: Any, /) -> Tensor:
         angle = where(signbit(x), math.pi - angle, angle)
         return where(signbit(y), -angle, angle)
 
-    return _in_double("atan2", compute, x1, x2)
+    def narrow(y: Tensor, x: Tensor) -> Tensor:
+        # Infinities as large numbers, of which there are quotients.
+        height, width = y.abs().clamp(max=_FAR), x.abs().clamp(max=_FAR)
+        steep = height > width
+        less, more = where(steep, width, height), where(steep, height, width)
+        ratio = less / where(more == 0, 1.0, more)
+        angle = ratio * _powers(_ATAN, 2 * ratio * ratio - 1)
+        angle = where(steep, math.pi / 2 - angle, angle)
+        angle = where(signbit(x), math.pi - angle, angle)
+        return where(signbit(y), -angle, angle)
+
+    return _in_double("atan2", compute, x1, x2, narrow=narrow)
 
 
 def atanh(x: Tensor, /) -> Tensor:
@@ -211,8 +256,15 @@ def logaddexp(x1: Any, x2: Any, /) -> Tensor:
         more, apart = _more_and_apart(a, b)
         return more + (-apart).exp().log1p()
 
+    def narrow(a: Tensor, b: Tensor) -> Tensor:
+        more, apart = _more_and_apart(a, b)
+        power = (-apart).exp()
+        return more + power * _powers(_LOG1P, 2 * power - 1)
+
     tensors = _operands(x1, x2)
-    return _complex_sum(*tensors) if tensors[0].dtype.is_complex else _in_double("logaddexp", compute, *tensors)
+    if tensors[0].dtype.is_complex:
+        return _complex_sum(*tensors)
+    return _in_double("logaddexp", compute, *tensors, narrow=narrow)
 
 
 def nextafter(x1: Any, x2: Any, /) -> Tensor:
@@ -330,6 +382,28 @@ def _complex_sum(a: Tensor, b: Tensor) -> Tensor:
 def _more_and_apart(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
     """The greater number, and how far the other one is from it; equal infinities are not apart."""
     return a.maximum(b), where(a == b, 0.0, a - where(a == b, 0.0, b)).abs()
+
+
+def _in_powers(coefficients: tuple[float, ...]) -> list[float]:
+    """The coefficients of powers of a sum of Chebyshev polynomials to 1e-10, more than `float32` shows."""
+    from numpy.polynomial.chebyshev import cheb2poly
+
+    last = max(at for at, one in enumerate(coefficients) if abs(one) > 1e-10)
+    found: list[float] = cheb2poly(coefficients[: last + 1]).tolist()
+    return found
+
+
+_of_powers: Callable[[tuple[float, ...]], list[float]] = functools.cache(_in_powers)
+
+
+def _powers(coefficients: tuple[float, ...], t: Tensor) -> Tensor:
+    """A sum of Chebyshev polynomials as far as narrow types show it, by Horner's rule."""
+    *lower, highest = _of_powers(coefficients)
+    value: Any = highest
+    for coefficient in reversed(lower):
+        value = value * t + coefficient
+    made: Tensor = value
+    return made
 
 
 def _odd(compute: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:

@@ -10,15 +10,22 @@ from svod.library.special import _BERNOULLI, digamma, erfc, lgamma
 
 __all__ = ["igamma", "igammac", "polygamma"]
 
-# Nodes t of the double exponential formula over t > 0, and their weights: `t = exp(u - exp(-u))` for u in equal steps.
-_STEP = 1 / 12
-_PLACES = [i * _STEP for i in range(-50, 61)]
-_NODES = [math.exp(u - math.exp(-u)) for u in _PLACES]
+
+def _quadrature(parts: int, first: int, last: int) -> tuple[list[float], list[float]]:
+    """Nodes t of the double exponential formula over t > 0, and their weights: `t = exp(u - exp(-u))` for u in equal
+    steps, so many to 1."""
+    places = [i / parts for i in range(first, last + 1)]
+    nodes = [math.exp(u - math.exp(-u)) for u in places]
+    return nodes, [t * (1 + math.exp(-u)) / parts for t, u in zip(nodes, places, strict=True)]
+
+
+# To the digits of `float64`, and to 1e-9, which is more than narrower types show.
+_FINE = _quadrature(12, -50, 60)
+_COARSE = _quadrature(5, -16, 21)
 # Derivatives of digamma, each of which is a longer expression.
 _MOST = 500
 # Euler's constant.
 _EULER = 0.5772156649015329
-_WEIGHTS = [t * (1 + math.exp(-u)) * _STEP for t, u in zip(_NODES, _PLACES, strict=True)]
 
 
 def igamma(x1: Any, x2: Any, /) -> Tensor:
@@ -55,7 +62,7 @@ def _incomplete(name: str, x1: Any, x2: Any, lower: bool) -> Tensor:
     usual = (a > 0) & (x > 0) & a.isfinite() & x.isfinite()
     a_in, x_in = where(usual, a, 1.0), where(usual, x, 1.0)
     below = x_in < a_in
-    nodes, weights = Tensor(_NODES, float64), Tensor(_WEIGHTS, float64)
+    nodes, weights = (Tensor(one, float64) for one in (_FINE if one.dtype == float64 else _COARSE))
     # The integrand falls by its slope at 0, or as a bell does.
     bell = where(below, x_in.sqrt().minimum(x_in), a_in.maximum(x_in).sqrt() + 1)
     width = 1 / ((a_in - x_in).abs() + bell)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from svod._svod import Tensor, float32, float64, where
-from svod.library.elementwise import _floats, _in_double, _magnitude, signbit
+from svod.library.elementwise import _floats, _in_double, _magnitude, _powers, signbit
 
 __all__ = ["digamma", "erfc", "erfinv", "i0", "lgamma", "xlogy"]
 
@@ -292,28 +291,6 @@ def xlogy(x1: Any, x2: Any, /) -> Tensor:
     x, y = _floats("xlogy", x1, x2)
     is_zero = (x == 0) & ~y.isnan()
     return where(is_zero, 0.0, x * where(is_zero, 1.0, y).log())
-
-
-def _in_powers(coefficients: tuple[float, ...]) -> list[float]:
-    """The coefficients of powers of a sum of Chebyshev polynomials to 1e-10, more than `float32` shows."""
-    from numpy.polynomial.chebyshev import cheb2poly
-
-    last = max(at for at, one in enumerate(coefficients) if abs(one) > 1e-10)
-    found: list[float] = cheb2poly(coefficients[: last + 1]).tolist()
-    return found
-
-
-_of_powers: Callable[[tuple[float, ...]], list[float]] = functools.cache(_in_powers)
-
-
-def _powers(coefficients: tuple[float, ...], t: Tensor) -> Tensor:
-    """A sum of Chebyshev polynomials as far as narrow types show it, by Horner's rule."""
-    *lower, highest = _of_powers(coefficients)
-    value: Any = highest
-    for coefficient in reversed(lower):
-        value = value * t + coefficient
-    made: Tensor = value
-    return made
 
 
 def _chebyshev(coefficients: Sequence[float], t: Tensor) -> Tensor:

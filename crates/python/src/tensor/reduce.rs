@@ -113,14 +113,21 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Spread {
 
 impl Spread {
     /// Axes, and `unbiased` where it is given in their place or by its name.
-    fn apart(op: &str, given: Option<Spread>, unbiased: Option<bool>) -> Result<(Option<Axes>, Option<bool>)> {
-        match (given, unbiased) {
-            (Some(Spread::Unbiased(_)), Some(_)) => {
-                Err(Class::ArgumentType.raise(format!("{op}: the argument unbiased is given twice")))
+    fn apart(
+        op: &str,
+        given: Option<Spread>,
+        unbiased: Option<bool>,
+        correction: Option<&Real>,
+    ) -> Result<(Option<Axes>, Option<bool>)> {
+        match (given, unbiased.is_some() || correction.is_some()) {
+            (Some(Spread::Unbiased(given)), true) => {
+                let given = if given { "True" } else { "False" };
+                let message = format!("{op}: dim: axes are expected beside correction or unbiased, not {given}");
+                Err(Class::ArgumentType.raise(message))
             }
-            (Some(Spread::Unbiased(unbiased)), None) => Ok((None, Some(unbiased))),
-            (Some(Spread::Axes(axes)), unbiased) => Ok((Some(axes), unbiased)),
-            (None, unbiased) => Ok((None, unbiased)),
+            (Some(Spread::Unbiased(unbiased)), false) => Ok((None, Some(unbiased))),
+            (Some(Spread::Axes(axes)), _) => Ok((Some(axes), unbiased)),
+            (None, _) => Ok((None, unbiased)),
         }
     }
 }
@@ -489,7 +496,7 @@ impl PyTensor {
         correction: Option<Real>,
         unbiased: Option<bool>,
     ) -> Made {
-        let (dim, unbiased) = Spread::apart("var", dim, unbiased)?;
+        let (dim, unbiased) = Spread::apart("var", dim, unbiased, correction.as_ref())?;
         let correction = corrected("var", correction, unbiased, 1.0)?;
         Ok(self.0.var(either(axis, dim)?.as_deref(), correction, keepdim || keepdims)?.into())
     }
@@ -508,7 +515,7 @@ impl PyTensor {
         correction: Option<Real>,
         unbiased: Option<bool>,
     ) -> Made {
-        let (dim, unbiased) = Spread::apart("std", dim, unbiased)?;
+        let (dim, unbiased) = Spread::apart("std", dim, unbiased, correction.as_ref())?;
         let correction = corrected("std", correction, unbiased, 1.0)?;
         Ok(self.0.std(either(axis, dim)?.as_deref(), correction, keepdim || keepdims)?.into())
     }
