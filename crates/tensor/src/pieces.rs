@@ -84,7 +84,7 @@ impl View {
     }
 
     fn count(&self) -> usize {
-        self.dims.iter().map(|d| d.0).product()
+        self.dims.iter().fold(1, |count: usize, dim| count.saturating_mul(dim.0))
     }
 
     /// Elements that lie side by side at the end.
@@ -286,7 +286,7 @@ fn small_view(node: &UOp) -> Option<(UOp, View)> {
     for node in through.iter().rev() {
         view = view.moved(node.op())?;
     }
-    let bytes = view.count() * base.dtype().bytes();
+    let bytes = view.count().saturating_mul(base.dtype().bytes());
     let in_runs = bytes <= MOST_BYTES && view.run() * base.dtype().bytes() >= RUN;
     (in_runs || view.count() <= MOST_ELEMENTS).then_some((base, view))
 }
