@@ -347,9 +347,9 @@ def _in_double(
         return narrow(*(one.cast(float64) for one in tensors)).cast(dtype)
 
     # What is made by code alone is the same for all operands of a type.
-    if narrow.__closure__ is not None:  # type: ignore[attr-defined]
+    if narrow.__closure__ is not None:
         return whole(*tensors)
-    key = (narrow.__code__, dtype.name)  # type: ignore[attr-defined]
+    key = (narrow.__code__, dtype.name)
     template = _templates.get(key)
     if template is None:
         template = _templates[key] = _template(function, whole, [dtype] * len(tensors)) or whole
