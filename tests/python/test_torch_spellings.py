@@ -359,5 +359,5 @@ def test_results_are_as_exact_as_their_type() -> None:
     assert np.isnan(svod.sinc(svod.Tensor([np.inf])).item())
     assert svod.nanmedian(svod.zeros(0)).isnan().item()
     assert svod.trapezoid(svod.zeros(2, 0)).tolist() == [0, 0]
-    with pytest.raises(TypeError, match="complex64"):
-        svod.logcumsumexp(svod.Tensor([1j]), dim=0)
+    with pytest.raises(TypeError, match="int64"):
+        svod.logcumsumexp(svod.Tensor([1]), dim=0)
