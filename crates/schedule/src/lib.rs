@@ -2,8 +2,8 @@
 //!
 //! The folders, each of which uses only those above it:
 //!
-//! * [`language`]: schedules as values.
 //! * `costs`: what decisions on kernels go by.
+//! * [`language`]: schedules as values.
 //! * `kernel`: one kernel, what kind it is, its normal form.
 //! * `reduction`: how reductions are computed, before anything is said about loops.
 //! * `graph`: values of several devices become values of single ones.

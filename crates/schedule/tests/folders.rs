@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 /// From the bottom to the top, as `lib.rs` lists them.
 const FOLDERS: [&str; 13] = [
-    "language",
     "costs",
+    "language",
     "kernel",
     "reduction",
     "graph",
@@ -74,6 +74,32 @@ fn no_folder_uses_one_above_it() {
         }
     }
     assert!(uses > 100, "the paths of uses are found at all: {uses}");
+}
+
+/// Numbers that are no decisions: bits of a type, what others have defined, numbers of parameters that no kernel has, infinity, columns of words,
+/// and names of numbers.
+const NO_DECISIONS: [&str; 6] = ["HALF", "ROTATIONS", "PARITY", "NONE", "LEFT", "COMMON"];
+
+#[test]
+fn numbers_that_decide_are_in_the_tables() {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut all = Vec::new();
+    files(&src, &mut all);
+    let mut rows = 0;
+    for file in all {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let tables = file.starts_with(src.join("costs/limits"));
+        for line in text.lines().filter_map(|line| line.split_once("const ")) {
+            let Some((name, of)) = line.1.split_once(": ") else { continue };
+            let kind = of.trim_start_matches(['[', '(', '&']);
+            let number = ["i64", "u64", "i32", "u32", "usize", "f64"].iter().any(|t| kind.starts_with(t));
+            let counts = number && name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
+            rows += usize::from(counts && tables);
+            let allowed = tables || NO_DECISIONS.contains(&name);
+            assert!(!counts || allowed, "{}: `{name}` belongs into a table of `costs/limits`", file.display());
+        }
+    }
+    assert!((100..=152).contains(&rows), "tables have {rows} rows: a number that another says already is not one more");
 }
 
 #[test]

@@ -1,12 +1,10 @@
 //! An analysis as a table.
 
-use super::model::{Analysis, Fusion, GpuInfo, Item, MachineInfo, PACKING_CORES};
+use super::model::{Analysis, Fusion, GpuInfo, Item, MachineInfo};
+use crate::costs::limits::report;
 use std::fmt::{self, Write};
 use svod_ir::graph::Origin;
 use svod_ir::lowered::cost::total;
-
-/// The longest name and list of lines that a table shows in full.
-const WIDTH: usize = 36;
 
 /// A line per item but the barriers between levels: its origin, tasks, work and time; then totals, memory,
 /// critical path and what might be fused.
@@ -104,7 +102,9 @@ impl Analysis {
         }
         let MachineInfo { threads, flops, bandwidth, measured, noise, .. } = self.machine;
         let source = match measured {
-            true if noise > NOISY => format!("measured while it was busy (times varied by {:.0}%)", noise * 100.0),
+            true if noise > report::NOISY => {
+                format!("measured while it was busy (times varied by {:.0}%)", noise * 100.0)
+            }
             true => "measured".to_owned(),
             false => "assumed (svod.measure_machine() measures it)".to_owned(),
         };
@@ -125,7 +125,7 @@ impl Analysis {
         });
         if packed[0] > 0.0 {
             let one = |(cores, n): (usize, &f64)| format!("{} on {cores}", bytes(*n));
-            let each: Vec<String> = PACKING_CORES.into_iter().zip(&packed).map(one).collect();
+            let each: Vec<String> = report::PACKING_CORES.into_iter().zip(&packed).map(one).collect();
             writeln!(f, "packed by each core: {} cores", each.join(", "))?;
         }
         let path = self.critical_path.iter().filter(|at| !self.items[**at].is_synchronization());
@@ -136,7 +136,7 @@ impl Analysis {
         if !self.opportunities.is_empty() {
             writeln!(f, "might be fused:")?;
         }
-        for found in self.opportunities.iter().take(SHOWN) {
+        for found in self.opportunities.iter().take(report::SHOWN) {
             let kind = match found.kind {
                 Fusion::Elementwise => "elementwise",
                 Fusion::Reduction => "reduction",
@@ -150,21 +150,15 @@ impl Analysis {
                 self.number(found.consumer)
             )?;
         }
-        match self.opportunities.len().saturating_sub(SHOWN) {
+        match self.opportunities.len().saturating_sub(report::SHOWN) {
             0 => Ok(()),
             more => writeln!(f, "  and {more} more"),
         }
     }
 }
 
-/// The share by which times vary on a machine that does other things as well.
-const NOISY: f64 = 0.25;
-
-/// Opportunities that are listed.
-const SHOWN: usize = 5;
-
 fn clipped(text: &str) -> String {
-    match text.char_indices().nth(WIDTH) {
+    match text.char_indices().nth(report::WIDTH) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }

@@ -18,6 +18,7 @@ mod space;
 mod tests;
 mod validate;
 
+pub use crate::costs::limits::report::PACKING_CORES;
 pub use model::*;
 pub use space::{hints, iteration_space, reductions};
 pub use validate::AnalysisError;

@@ -361,9 +361,6 @@ pub enum MemoryScope {
     Local,
 }
 
-/// The numbers of cores for which [`ItemAnalysis::packed_bytes`] tells what each of them copies.
-pub const PACKING_CORES: [usize; 3] = [1, 8, 64];
-
 /// What an item costs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct ItemAnalysis {
@@ -377,7 +374,7 @@ pub struct ItemAnalysis {
     pub registers: u32,
     /// Bytes of scratch memory of a task.
     pub scratch_bytes: u64,
-    /// Bytes of operands that one core copies into panels where [`PACKING_CORES`] share the tasks.
+    /// Bytes of operands that one core copies into panels where [`PACKING_CORES`](super::PACKING_CORES) share the tasks.
     pub packed_bytes: [f64; 3],
     /// The share of the machine's threads that have work, 0 to 1.
     pub occupancy: f64,

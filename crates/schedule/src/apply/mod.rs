@@ -19,6 +19,7 @@ mod tile;
 pub(crate) use direct_store::copied_by;
 pub(crate) use split_reduction::cut as cut_in_parts;
 
+use crate::costs::limits::steps::{LARGEST, MAX_COPIES, MAX_GROUP, MAX_LANES, MAX_WARP};
 use crate::kernel::contraction::{self, Contraction};
 use crate::language::{Layout, LoopRef, Opt, Schedule, Tail, To, Written};
 use crate::reduction::corrected_variance::correct_variances_of_parts;
@@ -189,23 +190,6 @@ pub(crate) fn apply(kernel: &Kernel, schedule: &Schedule) -> Result<Scheduled, S
     Ok(state)
 }
 
-/// Points of a round of a split loop at most.
-const LARGEST_STEP: u64 = 1 << 48;
-/// Copies that the unrolled loops of a stage make of its body at most.
-const MAX_UNROLLED: u64 = 1024;
-/// Lanes of a vector loop at most: the widest load of a group of 1024 threads, in elements of 4 bytes.
-pub(crate) const MAX_LANES: u64 = 4096;
-/// Lanes of a vector at most that is made of several registers.
-pub(crate) const LONGEST_VECTOR: u64 = 64;
-/// Lanes of a group at most, of all loops of a stage.
-const MAX_GROUP: u64 = 1024;
-/// Lanes in which points of a sort go at most.
-const MAX_WARP: u64 = 32;
-/// Rows or columns of a tile at most.
-const MAX_TILE: u32 = 256;
-/// Accumulators of a carry at most.
-const MAX_ACCUMULATORS: i64 = 4096;
-
 const STRICT: &str = "a strict schedule keeps the order of additions, and their rounding";
 
 type Applied<T = ()> = Result<T, String>;
@@ -214,8 +198,8 @@ type Applied<T = ()> = Result<T, String>;
 fn factor(by: u64) -> Applied<u64> {
     match by {
         0 => Err("a split needs a factor of at least 1, not 0".into()),
-        1..=LARGEST_STEP => Ok(by),
-        _ => Err(format!("a round of a split loop has at most {LARGEST_STEP} points")),
+        1..=LARGEST => Ok(by),
+        _ => Err(format!("a round of a split loop has at most {LARGEST} points")),
     }
 }
 
@@ -437,8 +421,8 @@ impl Scheduled {
                 known.fold(rounds, u64::saturating_mul)
             };
             match runs {
-                Runs::Unroll if all() > MAX_UNROLLED => {
-                    return Err(format!("the stage's body would be laid out more than {MAX_UNROLLED} times"));
+                Runs::Unroll if all() > MAX_COPIES => {
+                    return Err(format!("the stage's body would be laid out more than {MAX_COPIES} times"));
                 }
                 Runs::Vector if rounds > MAX_LANES => {
                     return Err(format!("a vector of {rounds} lanes; at most {MAX_LANES} are possible"));
@@ -516,8 +500,8 @@ impl Scheduled {
         let accumulators = |i: usize| self.rounds(stage, i).upper_bound().unwrap_or(i64::MAX).max(1);
         let loops = &self.stages[stage].loops;
         let others = (0..loops.len()).filter(|i| loops[*i].rfactor && *i != l).map(accumulators);
-        if others.fold(accumulators(l), i64::saturating_mul) > MAX_ACCUMULATORS {
-            return Err(format!("more than {MAX_ACCUMULATORS} accumulators"));
+        if others.fold(accumulators(l), i64::saturating_mul) > MAX_LANES as i64 {
+            return Err(format!("more than {MAX_LANES} accumulators"));
         }
         self.stages[stage].loops[l].rfactor = true;
         Ok(())

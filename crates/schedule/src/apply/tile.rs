@@ -1,6 +1,7 @@
 //! The tile of a contraction: which loops it takes the place of, and what it reads.
 
-use super::{Applied, LoopState, MAX_TILE, MicroTile, Operand, Runs, STRICT, Scheduled, StageState};
+use super::{Applied, LoopState, MicroTile, Operand, Runs, STRICT, Scheduled, StageState};
+use crate::costs::limits::steps::MAX_TILE;
 use crate::kernel::contraction::{self, Contraction};
 use crate::language::{Layout, Read, Tail};
 use svod_ir::expr::{Expr, ExprId, Mem};

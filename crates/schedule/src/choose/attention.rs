@@ -11,26 +11,12 @@
 use super::Choice;
 use super::contraction::{deepest, most_vectors};
 use super::rows::unrolled;
-use super::tasks::TASK;
+use crate::costs::limits::{products, tasks};
 use crate::kernel::access::{contiguous, extent, round, round_up};
 use crate::kernel::contraction::{Contraction, axes_of_stage, recognise};
 use crate::language::{Layout, LoopRef, Opt, Read, StageHome, Tail, To};
 use svod_ir::expr::{Expr, Mem};
 use svod_ir::kernel::{AxisId, Body, Kernel};
-
-/// Tasks that are worth having even if each copies a head's keys and values for few rows; and for many.
-const FEW_TASKS: i64 = 8;
-const MANY_TASKS: i64 = 32;
-
-/// Rows of scores that are computed at once: a few tiles. More would fetch keys and values less often,
-/// and push the scores out of the caches; measured from 128 to 16384 keys, neither matters much.
-const BLOCK: i64 = 24;
-
-/// Rows of a head from which on tiles are always worth copies of keys and values.
-const FEW_ROWS: i64 = 16;
-
-/// Rows of a task at least.
-const MIN_TASK_ROWS: i64 = 128;
 
 /// The stages of an attention kernel.
 pub(super) struct Attention {
@@ -57,7 +43,7 @@ pub(super) fn attention(kernel: &Kernel) -> Option<Attention> {
 impl Attention {
     /// Whether copying keys and values may cost more than reading them once for each row.
     pub(super) fn has_few_rows(&self, kernel: &Kernel) -> bool {
-        extent(kernel, self.s.m) < FEW_ROWS
+        extent(kernel, self.s.m) < products::SKINNY
     }
 }
 
@@ -73,18 +59,22 @@ impl Choice<'_> {
         let (m, keys, columns) = (extent(k, s.m), extent(k, s.n), extent(k, o.n));
         let (rows, cols) = self.tile(s, o, lanes);
 
-        let block = round_up(m, rows).min(BLOCK / rows * rows);
+        let block = round_up(m, rows).min(products::SCORES / rows * rows);
         let outer: Vec<AxisId> = k.stages[out].over.iter().copied().filter(|a| *a != s.m && *a != o.n).collect();
         let heads: i64 = outer.iter().map(|a| extent(k, *a)).product();
         let work = [heads, m, keys, columns + extent(k, s.k)].into_iter().fold(1, i64::saturating_mul);
         // A task has enough rows for the copies of keys and values to cost little; fewer where
         // there would be hardly any tasks.
         let tasks = |most: i64, least_rows: i64| {
-            let wanted = (work / (8 * TASK)).clamp(1, most);
+            let wanted = (work / (8 * tasks::CPU.task)).clamp(1, most);
             let each = (wanted + heads - 1) / heads;
             ((m + each - 1) / each).max(least_rows)
         };
-        let task = round(m, tasks(FEW_TASKS, MIN_TASK_ROWS).min(tasks(MANY_TASKS, 4 * MIN_TASK_ROWS)), block);
+        let task = round(
+            m,
+            tasks(tasks::FEW, products::MIN_TASK_ROWS).min(tasks(tasks::MANY, 4 * products::MIN_TASK_ROWS)),
+            block,
+        );
 
         let (om, on) = (self.at(out, s.m, 0), self.at(out, o.n, 0));
         self.split(om.clone(), task, Tail::Rest);

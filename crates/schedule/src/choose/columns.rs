@@ -8,25 +8,14 @@
 
 use super::Choice;
 use super::rows::stage_vector;
-use super::tasks::{Tasks, most, worth};
+use super::tasks::{Tasks, worth};
 use crate::apply::cut_in_parts;
+use crate::costs::limits::registers;
+use crate::costs::limits::tasks::{Division, FEWEST_PARTS};
 use crate::kernel::access::{cost, extent, round, round_up};
 use crate::kernel::contraction::stage_axes;
 use crate::language::{LoopRef, Opt, Tail, To};
 use svod_ir::kernel::{AxisId, Body, Emit, Out};
-
-/// Rows of memory that one step takes.
-const ROWS: i64 = 8;
-/// Columns of a chunk, in vectors, at least: shorter runs of memory defeat the processor's prefetching.
-const FEWEST_VECTORS: i64 = 32;
-/// The same where groups of threads wait for memory side by side.
-const FEWEST_VECTORS_OF_GROUPS: i64 = 1;
-/// Parts of a reduction, and rows of a part at least: parts are written, and read again, after a barrier.
-const FEWEST_PARTS: i64 = 4;
-const MAX_PARTS: i64 = 32;
-const FEWEST_ROWS: i64 = 64;
-const MAX_PARTS_OF_GROUPS: i64 = 512;
-const FEWEST_ROWS_OF_GROUPS: i64 = 256;
 
 /// Which axes of a reduction across rows are inside of its tasks.
 #[derive(Clone, Copy)]
@@ -64,7 +53,7 @@ impl Choice<'_> {
         if !mapped
             || !written
             || n < 4 * lanes
-            || depth < ROWS
+            || depth < registers::STEPS
             || !(together.is_some() || stage_vector(k, out) == Some(column))
         {
             return false;
@@ -82,8 +71,8 @@ impl Choice<'_> {
                 kernel.stages.push(cut.stage);
                 let opts = std::mem::take(&mut self.opts);
                 let mut inner = Choice { kernel: &kernel, opts, ..*self };
-                inner.across(parts, parts, &how, Some(cut.block), most(self.target));
-                let tasks = (n / (self.fewest_vectors() * lanes)).clamp(1, tasks);
+                inner.across(parts, parts, &how, Some(cut.block), Division::of(self.target).most);
+                let tasks = (n / (Division::of(self.target).vectors * lanes)).clamp(1, tasks);
                 inner.across(0, out, &Across { together: None, ..how }, None, tasks);
                 self.opts = inner.opts;
                 return true;
@@ -102,17 +91,11 @@ impl Choice<'_> {
         let kept: i64 = others.map(|a| extent(k, *a)).product();
         let columns = (extent(k, how.column) / self.most_columns(how)).max(1);
         let rows: i64 = reduced.iter().skip(1).map(|a| extent(k, *a)).product();
-        let (most_parts, fewest) = match self.target.groups {
-            Some(_) => (MAX_PARTS_OF_GROUPS, FEWEST_ROWS_OF_GROUPS),
-            None => (MAX_PARTS, FEWEST_ROWS),
-        };
-        let fewest = (fewest / rows).max(1);
-        let parts = (tasks / (kept * columns)).min(most_parts).min(extent(k, axis) / fewest);
-        (parts >= FEWEST_PARTS).then(|| (axis, round(extent(k, axis), (extent(k, axis) + parts - 1) / parts, ROWS)))
-    }
-
-    fn fewest_vectors(&self) -> i64 {
-        if self.target.groups.is_some() { FEWEST_VECTORS_OF_GROUPS } else { FEWEST_VECTORS }
+        let division = Division::of(self.target);
+        let fewest = (division.rows_of_part / rows).max(1);
+        let parts = (tasks / (kept * columns)).min(division.parts_of_rows).min(extent(k, axis) / fewest);
+        (parts >= FEWEST_PARTS)
+            .then(|| (axis, round(extent(k, axis), (extent(k, axis) + parts - 1) / parts, registers::STEPS)))
     }
 
     /// Columns of a chunk at most: their accumulators fill half of the first-level cache.
@@ -147,7 +130,7 @@ impl Choice<'_> {
             }
         }
         let most = self.most_columns(how);
-        let fewest = (self.fewest_vectors() * lanes).min(round_up(n, lanes));
+        let fewest = (Division::of(self.target).vectors * lanes).min(round_up(n, lanes));
         let each = if first.is_some() { most } else { n / wanted.left.max(1) };
         let block = chunk(n, each.clamp(fewest, most.max(fewest)), lanes);
         let at = self.at(out, column, 0);
@@ -207,7 +190,7 @@ impl Choice<'_> {
             rows = inside;
             reduced.push(rows.clone());
         }
-        self.split(rows.clone(), ROWS, Tail::Rest);
+        self.split(rows.clone(), registers::STEPS, Tail::Rest);
         rows.part += 1;
         let mut order = outer;
         order.push(at);

@@ -2,7 +2,8 @@
 
 use super::Choice;
 use super::grid::{Costs, Grid};
-use crate::apply::{LONGEST_VECTOR, copied_by};
+use crate::apply::copied_by;
+use crate::costs::limits::{products, registers, steps};
 use crate::kernel::access::{contiguous, extent, loads_only_constants, round, round_up};
 use crate::kernel::contraction::{Contraction, pairs, recognise};
 use crate::language::{Layout, LoopRef, Opt, Schedule, StageHome, Tail, To};
@@ -10,42 +11,17 @@ use svod_dtype::DType;
 use svod_ir::kernel::{AxisId, Kernel};
 use svod_ir::target::Target;
 
-/// Rows of a contraction's task at most. More save little more fetching of the other operand, and leave
-/// too few tasks to share out evenly.
-pub(super) const MAX_ROWS: i64 = 144;
-/// Rows of a task at most, however few sets of a cache they share.
-const FEWEST_HIGH: i64 = 64;
-/// Panels after which an epilogue follows, where it can: their sums are still in the first-level cache.
-const PANELS_AT_ONCE: i64 = 2;
-/// Points of a row that a copy in panels takes at a time: some cache lines, and few enough panels
-/// that each has a line in the first-level cache.
-const COPIED_AT_ONCE: i64 = 192;
 /// Depth of a block at most: so many products are summed one after the other. The error of a sum grows with the
 /// longest chain of roundings, and no chain is longer than in other libraries, which have fewer of wide elements.
 pub(super) const fn deepest(bytes: i64) -> i64 {
-    if bytes > 4 { 256 } else { 320 }
+    if bytes > 4 { products::DEEPEST_OF_WIDE } else { products::DEEPEST }
 }
-/// Rows, columns and results up to which a product's depth is in two blocks at least: libraries have registers for
-/// two chains of sums at the edges of a result, which so few are. And that depth: a block takes a call of the tile.
-const FEW_ROWS: i64 = 10;
-const FEW_COLUMNS: i64 = 24;
-const FEW_RESULTS: i64 = 1024;
-const DEEP: i64 = 32;
 
 /// Whether the depth of a product of `m` × `n` results is in two blocks at least.
 pub(super) fn in_two_blocks(m: i64, n: i64, depth: i64) -> bool {
-    depth >= DEEP && (m <= FEW_ROWS || n <= FEW_COLUMNS || m.saturating_mul(n) <= FEW_RESULTS)
+    depth >= products::DEEP
+        && (m <= products::FEW_ROWS || n <= products::FEW_COLUMNS || m.saturating_mul(n) <= products::FEW_RESULTS)
 }
-
-/// Rows of panels narrower than a cache line that a copy writes at a time, and that width.
-const ROWS_AT_ONCE: i64 = 8;
-const FEWEST_AT_ONCE: i64 = 16;
-/// Depth that one task of a shared copy covers.
-const MAX_COPIED_DEPTH: i64 = 256;
-/// Rows and columns of a tile in registers of its own: four of 16 × 16 sums.
-const IN_TILES: i64 = 32;
-/// Sums that hide the latency of a multiply-add, with some to spare: two units of some 4 or 5 cycles.
-const SUMS_IN_FLIGHT: i64 = 12;
 
 /// The schedule of contractions of widened bf16 whose depth goes in pairs, where the target has instructions
 /// for those: everything that is chosen for one of f32 holds for one of words.
@@ -88,7 +64,10 @@ impl Choice<'_> {
         let constant = found.iter().all(|(_, c)| loads_only_constants(k, c.b));
         let vectors = self.panels.filter(|_| constant).map(|columns| columns / lanes);
         let (rows, vectors) = match in_tiles {
-            true => (m.min(IN_TILES), vectors.unwrap_or((round_up(n, lanes) / lanes).min(IN_TILES / lanes))),
+            true => (
+                m.min(products::IN_TILES),
+                vectors.unwrap_or((round_up(n, lanes) / lanes).min(products::IN_TILES / lanes)),
+            ),
             false => tile_shape(self.target, m, &|cols| round_up(n, cols), lanes, vectors),
         };
         let cols = vectors * lanes;
@@ -104,12 +83,12 @@ impl Choice<'_> {
         if in_two_blocks(m, n, depth) {
             deepest = (deepest / 2).min((depth + 1) / 2);
         }
-        let of = if in_tiles { IN_TILES / 2 } else { 8 };
+        let of = if in_tiles { products::IN_TILES / 2 } else { 8 };
         let block_k = if depth <= deepest { round_up(depth, of) } else { round(depth, deepest, of) };
         // What several contractions read stays for all of the depth.
         let copied = if several > 1 { depth } else { block_k };
         let direct = several == 1 && copied_by(k, *first, out);
-        let most = if direct { self.rows_in_a_cache(n * element) } else { MAX_ROWS };
+        let most = if direct { self.rows_in_a_cache(n * element) } else { products::MAX_ROWS };
         let tall = (self.target.l2 as i64 * 3 / 8 / (copied * element)).min(most).max(rows);
         // With a single block of depth, some panels at a time are all that there is to compute of their sums. Then a task
         // may have all columns: a last panel that is not full counts as one. Other sums in scratch are half of the
@@ -129,7 +108,7 @@ impl Choice<'_> {
         let vector = self.target.vector_bytes as i64;
         let grid = Grid { outer, m, symbolic, n, several, depth, rows, cols, tall, widest, own, vector, costs };
         let (task_m, task_n) = grid.blocks();
-        let by_panels = by_panels && task_n > PANELS_AT_ONCE * cols;
+        let by_panels = by_panels && task_n > products::PANELS_AT_ONCE * cols;
 
         // The output: a grid of tasks, each a block of rows and columns.
         let (om, on) = (self.at(out, c.m, 0), self.at(out, c.n, 0));
@@ -138,7 +117,7 @@ impl Choice<'_> {
         let mut vector = on.with_part(1);
         let panels = by_panels.then(|| vector.clone());
         if by_panels {
-            self.split(vector.clone(), PANELS_AT_ONCE * cols, Tail::Rest);
+            self.split(vector.clone(), products::PANELS_AT_ONCE * cols, Tail::Rest);
             vector = on.with_part(2);
         }
         self.split(vector.clone(), lanes, Tail::Rest);
@@ -253,7 +232,7 @@ impl Choice<'_> {
     /// bytes apart: a power of two leaves few of its sets for them.
     fn rows_in_a_cache(&self, apart: i64) -> i64 {
         let aligned = 1 << apart.max(1).trailing_zeros();
-        (self.target.l2 as i64 / 4 / aligned).clamp(FEWEST_HIGH, MAX_ROWS)
+        (self.target.l2 as i64 / 4 / aligned).clamp(products::FEWEST_HIGH, products::MAX_ROWS)
     }
 
     /// Whether a contraction's sums are in registers of tiles.
@@ -288,12 +267,12 @@ impl Choice<'_> {
         let (depth, last) = (whole(depth), whole(last));
         let mut outer: Vec<LoopRef> = outer.iter().map(whole).collect();
         outer.push(last.clone());
-        self.split(last.clone(), round_up(COPIED_AT_ONCE, width), Tail::Rest);
+        self.split(last.clone(), round_up(products::COPIED_AT_ONCE, width), Tail::Rest);
         self.split(last.with_part(1), width, Tail::Rest);
         let mut inner = vec![last.with_part(1), last.with_part(2)];
         let mut along = depth.clone();
         if shared {
-            self.split(depth.clone(), MAX_COPIED_DEPTH, Tail::Rest);
+            self.split(depth.clone(), products::MAX_COPIED_DEPTH, Tail::Rest);
             along = depth.with_part(1);
             inner.insert(if square.is_some() { 1 } else { 0 }, along.clone());
         }
@@ -306,16 +285,16 @@ impl Choice<'_> {
             inner.extend([columns.clone(), last.with_part(3)]);
             line = Some(columns);
         }
-        if square.is_none() && width < FEWEST_AT_ONCE {
+        if square.is_none() && width < products::FEWEST_AT_ONCE {
             // Some rows of a panel at once: a line of it is written whole before other panels are.
-            self.split(along.clone(), ROWS_AT_ONCE, Tail::Rest);
+            self.split(along.clone(), registers::STEPS, Tail::Rest);
             let rows = along.inner();
             inner.insert(inner.len() - 1, rows.clone());
             line = Some(rows);
         }
         let mut vector = inner[inner.len() - 1].clone();
-        if square.is_none() && width > LONGEST_VECTOR as i64 {
-            let lanes = (1 << width.trailing_zeros()).min(LONGEST_VECTOR as i64);
+        if square.is_none() && width > steps::LONGEST_VECTOR as i64 {
+            let lanes = (1 << width.trailing_zeros()).min(steps::LONGEST_VECTOR as i64);
             self.split(vector.clone(), lanes, Tail::Rest);
             vector.part += 1;
             inner.push(vector.clone());
@@ -380,7 +359,7 @@ pub(super) fn tile_shape(
         let sums = rows * vectors;
         // Fewer sums than hide the latency of a multiply-add leave units idle; loads beside multiply-adds cost a
         // little, and there are as many units for the ones as for the others.
-        let idle = (SUMS_IN_FLIGHT - sums).max(0) as f64 / sums as f64;
+        let idle = (registers::SUMS_IN_FLIGHT - sums).max(0) as f64 / sums as f64;
         let loads = (rows + vectors) as f64 / sums as f64;
         let padded = (round_up(m, *rows) * columns(vectors * lanes)) as f64;
         padded * (1.0 + idle) * (loads.max(1.0) + loads / 8.0)

@@ -2,9 +2,10 @@
 //! few channels for that, each row of the output in vectors of registers.
 
 use super::Choice;
-use super::contraction::{MAX_ROWS, in_two_blocks, tile_shape};
+use super::contraction::{in_two_blocks, tile_shape};
 use super::grid::{Costs, last_to_end};
-use super::tasks::{TASK, worth};
+use super::tasks::worth;
+use crate::costs::limits::{code, products, registers, tasks};
 use crate::kernel::access::{contiguous, extent, loads_only_constants, round, round_up};
 use crate::kernel::contraction::window::{Plane, flatten, is_convolution};
 use crate::kernel::contraction::worth_a_tile;
@@ -14,28 +15,6 @@ use svod_ir::expr::{Expr, ExprId, Mem};
 use svod_ir::kernel::{AxisId, Body, Kernel};
 use svod_ir::linear::LINE;
 use svod_ir::target::Target;
-
-/// Rows of the tiles that must read a panel for it to be worth a copy.
-const PANEL_ROWS: i64 = 48;
-
-/// Threads at most that should share a convolution evenly.
-const MOST_WANTED: i64 = 8;
-
-/// Multiply-adds for which an element of the plane is copied at least, where there are as many.
-const MULTIPLIED: i64 = 512;
-
-/// Vectors of a row that are computed at once at most.
-const MAX_VECTORS: i64 = 8;
-
-/// Vectors of a row, of all its phases, whose copies are laid out at most.
-const MAX_COPIES: i64 = 32;
-
-/// Panels of weights that one task of a shared copy makes, and taps that such a copy lays out at most.
-const PANELS_AT_ONCE: i64 = 4;
-const MAX_TAPS: i64 = 8;
-
-/// Multiply-adds that are laid out one after the other at most.
-const MAX_UNROLLED: i64 = 256;
 
 /// The schedule of a kernel whose stage `stage` is a convolution.
 pub(super) fn schedule(kernel: &Kernel, stage: usize, target: &Target) -> Option<Schedule> {
@@ -192,13 +171,13 @@ impl Choice<'_> {
         let (others, own) = over.split_at(over.len() - c.depth.len() - 1);
         let [depth @ .., m] = own else { return };
         let m = whole(m);
-        self.split(m.clone(), PANELS_AT_ONCE * rows, Tail::Rest);
+        self.split(m.clone(), products::PANELS_OF_WEIGHTS * rows, Tail::Rest);
         self.split(m.with_part(1), rows, Tail::Rest);
         let tasks: Vec<LoopRef> = others.iter().map(whole).chain([m.clone()]).collect();
         let mut depth: Vec<LoopRef> = depth.iter().map(whole).collect();
         let mut taps = whole(&c.k);
-        if extent(k, c.k) > MAX_TAPS {
-            self.split(taps.clone(), MAX_TAPS, Tail::Rest);
+        if extent(k, c.k) > registers::STEPS {
+            self.split(taps.clone(), registers::STEPS, Tail::Rest);
             taps = taps.with_part(1);
             depth.push(taps.clone());
         }
@@ -276,7 +255,7 @@ impl Choice<'_> {
         let sv = self.at(stage, flat, 0);
         // Enough sums to hide the latency of additions, and few that lie beyond the row.
         let vectors = match plane.rows {
-            Some(_) => round((extent(k, plane.columns) + lanes - 1) / lanes, MAX_VECTORS, 1),
+            Some(_) => round((extent(k, plane.columns) + lanes - 1) / lanes, registers::ACCUMULATORS, 1),
             None => 4,
         };
         self.split(sv.clone(), vectors * lanes, Tail::PadScratch);
@@ -290,7 +269,7 @@ impl Choice<'_> {
         let mut unrolled = vectors;
         for (at, axis) in summed.iter().zip(axes).rev() {
             unrolled *= extent(k, *axis);
-            if unrolled > MAX_UNROLLED || k.axes[axis.index()].extent.as_const().is_none() {
+            if unrolled > code::ADDED || k.axes[axis.index()].extent.as_const().is_none() {
                 break;
             }
             self.bind(at.clone(), To::Unroll);
@@ -318,10 +297,10 @@ impl Choice<'_> {
             order.insert(order.len() - 1, LoopRef { part: 1, ..whole(&axis) });
             self.opts.push(Opt::Reorder { stage: name.clone(), order });
             self.bind(LoopRef { part: 1, ..whole(&axis) }, To::Unroll);
-        } else if plane.rows.is_some() && full && vectors <= MAX_COPIES / 2 {
+        } else if plane.rows.is_some() && full && vectors <= products::MAX_COPIES / 2 {
             // Laid out, most vectors of a row lie inside of the operand for sure, and have no mask.
             let of_row = order[order.len() - 2].clone();
-            let phases = plane.phase.filter(|p| vectors * extent(k, *p) <= MAX_COPIES).map(|p| whole(&p));
+            let phases = plane.phase.filter(|p| vectors * extent(k, *p) <= products::MAX_COPIES).map(|p| whole(&p));
             if let Some(phase) = &phases {
                 order.retain(|l| l != phase);
                 order.insert(order.len() - 2, phase.clone());
@@ -354,7 +333,7 @@ impl Choice<'_> {
 
         // What tiles read again and again, panel or plane, and the weights that stream past it, take
         // three quarters of the first-level cache.
-        let panels = c.depth.len() > 1 && m >= PANEL_ROWS;
+        let panels = c.depth.len() > 1 && m >= products::PANEL_ROWS;
         let taps: i64 = c.depth[1..].iter().map(|a| extent(k, *a)).product();
         let run = c.depth[1..].last().map_or(1, |a| extent(k, *a));
         let columns =
@@ -368,7 +347,7 @@ impl Choice<'_> {
         let depth = (first + rounds - 1) / rounds;
 
         // Weights, plane and sums of a task share the second-level cache.
-        let tall = (l2 / 4 / (depth * taps * element)).clamp(rows, MAX_ROWS);
+        let tall = (l2 / 4 / (depth * taps * element)).clamp(rows, products::MAX_ROWS);
         let mut weights = round(m, tall, rows);
         let points = extent(k, plane.rows.unwrap_or(plane.columns));
         let (width, last) = match plane.rows {
@@ -382,7 +361,7 @@ impl Choice<'_> {
         // What is copied for each point of the depth's first axis, and for how many channels each task
         // copies it: where few taps read an element, for many.
         let planes = (own / first).max(1);
-        let enough = (MULTIPLIED * own + of_depth - 1) / of_depth;
+        let enough = (products::MULTIPLIED * own + of_depth - 1) / of_depth;
         let channels = round(m, enough.max(weights), weights).min(round_up(m, weights));
         let of_sums = l2 / 2 / (channels * width * element);
         let of_plane = l2 / 4 / (depth * planes * width * element) - plane.reach;
@@ -395,7 +374,7 @@ impl Choice<'_> {
             .map(|a| extent(k, *a))
             .product();
         let work = [m, points * width, first, taps, outer].iter().fold(1i64, |a, b| a.saturating_mul(*b));
-        let wanted = (work / (8 * TASK)).clamp(1, MOST_WANTED);
+        let wanted = (work / (8 * tasks::CPU.task)).clamp(1, tasks::FEW);
         // The columns that tiles compute in vain, between rows and at a block's end, are few.
         let tiles = |lines: i64| ((lines - 1) * width + last + cols - 1) / cols;
         let all_tiles =
@@ -405,7 +384,7 @@ impl Choice<'_> {
         let whole = |lines: i64| if plane.rows.is_some() { lines } else { round_up(lines, cols) };
         let blocks = |n: i64, most: i64, multiple: i64| {
             let fewest = (n + most - 1) / most;
-            (fewest..fewest + 2 * MOST_WANTED).map(move |count| round_up((n + count - 1) / count, multiple))
+            (fewest..fewest + 2 * tasks::FEW).map(move |count| round_up((n + count - 1) / count, multiple))
         };
         let (widest, tallest) = (whole(most), channels);
         let long = |lines: &i64| lines * width >= 4 * cols || *lines >= widest.min(points);

@@ -3,24 +3,8 @@
 //!
 //! A task copies columns itself where that costs less than another core's copy does: caches of other cores are far.
 
-use super::tasks::TASK;
+use crate::costs::limits::{products, tasks};
 use svod_ir::target::Target;
-
-/// What it costs to copy an element of a block of rows, in multiply-adds for each byte of a vector, which are as many
-/// as a machine does at once: one that the second-level cache holds, and one that comes from beyond.
-const COPY: [f64; 2] = [1.0 / 8.0, 1.0 / 2.0];
-/// What it costs to fetch an element of a panel, likewise: of a copy that the task has just made or that is fetched ahead
-/// of its use, and of one that another core has just made.
-const FETCH: [f64; 2] = [1.0 / 32.0, 3.0 / 16.0];
-/// How long an element of a panel takes that was there before the plan ran, likewise: it is fetched ahead, beside a
-/// multiply-add for each row of the task.
-const AHEAD: f64 = 3.0 / 4.0;
-/// Tiles of columns of a task at least, of all contractions that it computes.
-const FEWEST_TILES: i64 = 3;
-/// Bytes of the vectors with which [`TASK`] multiply-adds take as long as it says.
-const VECTOR: i64 = 32;
-/// Tasks of a contraction at most, if blocks can be made small enough.
-const MAX_TASKS: i64 = 32;
 
 /// The tasks of a contraction.
 pub(super) struct Grid {
@@ -60,7 +44,11 @@ impl Costs {
     /// Where operands, copies and result pass through the second-level cache, or do not; of prepared columns, or others.
     pub fn of(target: &Target, passes: bool, prepared: bool) -> Costs {
         let bytes = target.vector_bytes as f64;
-        Costs { copy: bytes * COPY[usize::from(passes)], fetch: FETCH.map(|cost| bytes * cost), prepared }
+        Costs {
+            copy: bytes * products::COPY[usize::from(passes)],
+            fetch: products::FETCH.map(|cost| bytes * cost),
+            prepared,
+        }
     }
 }
 
@@ -82,7 +70,7 @@ impl Grid {
         let widest = (self.widest / self.cols).clamp(1, across);
         // Widths that cut the columns in equal parts, and are some tiles at least.
         let fewest = tiles(across, widest);
-        let parts = (fewest..=fewest.max(across * self.several / FEWEST_TILES)).take(MAX_TASKS as usize);
+        let parts = (fewest..=fewest.max(across * self.several / products::FEWEST_TILES)).take(tasks::MANY as usize);
         let choices = parts.flat_map(|p| (1..=tallest).map(move |t| (t, tiles(across, p))));
         let few = self.symbolic.then_some(self.m.min(self.tall));
         let cost = |&(t, w): &(i64, i64)| self.cost(self.m, t, w) + few.map_or(0.0, |m| self.cost(m, t, w));
@@ -93,7 +81,7 @@ impl Grid {
     /// Where tasks of so many rows and columns read these, of `m` rows in all.
     fn columns(&self, m: i64, rows: i64, columns: i64) -> Columns {
         let Costs { copy, fetch: [own, other], prepared } = self.costs;
-        let ahead = own + (self.vector as f64 * AHEAD - rows as f64).max(0.0);
+        let ahead = own + (self.vector as f64 * products::AHEAD - rows as f64).max(0.0);
         let (once, other) = if prepared { (0.0, ahead) } else { (copy / m as f64, other) };
         let (own, other) = ((copy + own) / rows as f64, once + other / rows as f64);
         let shared = other < own || prepared || columns > self.own;
@@ -111,9 +99,9 @@ impl Grid {
         let (down, across) = (tiles(m, self.rows), tiles(self.n, self.cols));
         let work = m.saturating_mul(self.n).saturating_mul(self.depth).saturating_mul(self.outer * self.several);
         // Two threads share what takes some microseconds.
-        let few = (work / (2 * TASK)).clamp(1, 2);
-        let tasks = (work / TASK).saturating_mul(VECTOR) / self.vector;
-        let wanted = (tasks / 8).clamp(few, 8).max((tasks / 128).min(MAX_TASKS));
+        let few = (work / (2 * tasks::CPU.task)).clamp(1, 2);
+        let tasks = (work / tasks::CPU.task).saturating_mul(products::VECTOR) / self.vector;
+        let wanted = (tasks / 8).clamp(few, 8).max((tasks / 128).min(tasks::MANY));
         let rows = self.costs.copy / (w * self.cols * self.several) as f64;
         let copies = rows + self.columns(m, t * self.rows, w * self.cols).cost;
         let columns = self.outer.saturating_mul(tiles(across, w));

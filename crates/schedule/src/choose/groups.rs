@@ -5,7 +5,7 @@
 //! them.
 
 use super::Choice;
-use crate::apply::MAX_LANES;
+use crate::costs::limits::{groups, registers, steps};
 use crate::kernel::access::{contiguous, extent, loads_only_constants};
 use crate::kernel::contraction::{Contraction, stage_axes};
 use crate::language::{Layout, LoopRef, Opt, Schedule, StageHome, Tail, To};
@@ -14,31 +14,6 @@ use svod_dtype::DType;
 use svod_ir::alu::Alu;
 use svod_ir::expr::{Expr, ExprId, Mem};
 use svod_ir::kernel::{AxisId, Body, Monoid, Out};
-
-/// Rows and vectors of columns of a task, those that read least for each multiply-add first.
-const BLOCKS: [(i64, i64); 5] = [(8, 2), (8, 1), (4, 1), (2, 1), SMALLEST];
-const SMALLEST: (i64, i64) = (1, 1);
-/// Products and sums of a matrix from which on a whole kernel of its own is worth it.
-const WORTH_A_KERNEL: i64 = 1 << 15;
-/// Warps of a multiprocessor at least, for as much to be done at one time as can be.
-const WARPS: i64 = 2;
-/// Vectors of a row that is kept in registers at most.
-const ROW: i64 = 8;
-/// Points of a row at least that is divided among threads.
-const SHORTEST_ROW: i64 = 8;
-/// Warps of a group at most.
-const MOST_WARPS: i64 = 32;
-/// Depth of a task that copies an operand: what it reads is as much of each of its lines.
-const COPIED_DEPTH: i64 = 16;
-/// Rows, and columns, of a block of dot products.
-const DOTS: i64 = 4;
-/// Of a product of f32 by tiles: rows and columns of the smallest, and cycles of a step of the depth. Of dot products: bytes that
-/// a GPU's caches give in a cycle. Measured on an H200, roughly.
-const TILE: f64 = 64.0;
-const CYCLES_OF_DEPTH: f64 = 70.0;
-const BYTES_OF_CYCLE: f64 = 3000.0;
-/// Rows up to which a product is as many dot products along the memory of the other operand.
-const FEW_ROWS: i64 = 2;
 
 impl Choice<'_> {
     /// Chooses for the one product of a kernel that is followed by a map; says whether there is one.
@@ -56,7 +31,7 @@ impl Choice<'_> {
         let same = all && c.pairs.is_none();
         let (m, n) = (extent(k, c.m), extent(k, c.n));
         let along = contiguous(k, &[c.b], &[], 0) == Some(c.n);
-        if !(same && over.contains(&c.m) && over.contains(&c.n)) || (m <= FEW_ROWS && !along) {
+        if !(same && over.contains(&c.m) && over.contains(&c.n)) || (m <= groups::FEW_ROWS && !along) {
             return false;
         }
         if self.has_a_kernel(stage, c) {
@@ -72,9 +47,11 @@ impl Choice<'_> {
         let others: Vec<AxisId> = over.iter().copied().filter(|a| *a != c.m && *a != c.n).collect();
         let outer = others.iter().map(|a| extent(k, *a)).fold(1, i64::saturating_mul);
         let tasks = |(rows, vectors): &(i64, i64)| outer * ((m + rows - 1) / rows) * (n / (vectors * lanes)).max(1);
-        let enough = |b: &&(i64, i64)| b.0 <= m && b.1 * lanes <= n && tasks(b) >= WARPS * self.target.cores as i64;
-        let least = BLOCKS.iter().find(|b| b.0 <= m.min(4) && b.1 * lanes <= n).unwrap_or(&SMALLEST);
-        let &(rows, vectors) = BLOCKS.iter().find(enough).unwrap_or(least);
+        let enough = |b: &&(i64, i64)| {
+            b.0 <= m && b.1 * lanes <= n && tasks(b) >= groups::FEWEST_WARPS * self.target.cores as i64
+        };
+        let least = groups::BLOCKS.iter().find(|b| b.0 <= m.min(4) && b.1 * lanes <= n).unwrap_or(&groups::SMALLEST);
+        let &(rows, vectors) = groups::BLOCKS.iter().find(enough).unwrap_or(least);
 
         // The block of results: tasks of the output, in which the product is computed.
         let outer_of =
@@ -133,7 +110,7 @@ impl Choice<'_> {
             matches!(&outs[..], [Out::Param { param, .. }] if types.contains(&Some(k.params[param.index()].dtype)));
         let work: i64 = [c.m, c.n, c.k].iter().map(|axis| extent(k, *axis)).fold(1, i64::saturating_mul);
         let units = self.target.matrix.warp.is_some() && c.acc == DType::F32;
-        units && known && alone && stored && a == b && types.contains(&a) && work >= WORTH_A_KERNEL
+        units && known && alone && stored && a == b && types.contains(&a) && work >= groups::WORTH_A_KERNEL
     }
 
     /// Whether a product of f32 is so small that a kernel's tiles would leave most of the GPU idle, and dot products of rows in
@@ -144,10 +121,10 @@ impl Choice<'_> {
             [c.a, c.b].iter().all(|e| k.exprs.dtype(*e) == DType::F32 && !matches!(k.exprs.get(*e), Expr::Cast(..)));
         let along = [c.a, c.b].iter().all(|e| contiguous(k, &[*e], &[], 0) == Some(c.k));
         let [m, n, depth] = [c.m, c.n, c.k].map(|axis| extent(k, axis) as f64);
-        let tiles = (m / TILE).ceil() * (n / TILE).ceil();
-        let by_tiles = (tiles / self.target.cores as f64).ceil() * depth * CYCLES_OF_DEPTH;
-        let read = m * n * depth * 8.0 / DOTS as f64;
-        exact && along && depth >= self.target.lanes(4) as f64 && read / BYTES_OF_CYCLE < by_tiles
+        let tiles = (m / groups::TILE).ceil() * (n / groups::TILE).ceil();
+        let by_tiles = (tiles / self.target.cores as f64).ceil() * depth * groups::CYCLES_OF_DEPTH;
+        let read = m * n * depth * 8.0 / groups::DOTS as f64;
+        exact && along && depth >= self.target.lanes(4) as f64 && read / groups::BYTES_OF_CYCLE < by_tiles
     }
 
     /// A task has a block of a few rows and columns, each element of which is a dot product: its threads go along the depth.
@@ -161,8 +138,8 @@ impl Choice<'_> {
             let outer = others.iter().map(|a| this.at(stage, *a, 0)).collect::<Vec<_>>();
             let [m, n] = [c.m, c.n].map(|axis| this.at(stage, axis, 0));
             for (at, axis) in [(&m, c.m), (&n, c.n)] {
-                let whole = extent(k, axis) % DOTS == 0;
-                this.split(at.clone(), DOTS.min(extent(k, axis)), if whole { Tail::Rest } else { Tail::Mask });
+                let whole = extent(k, axis) % groups::DOTS == 0;
+                this.split(at.clone(), groups::DOTS.min(extent(k, axis)), if whole { Tail::Rest } else { Tail::Mask });
             }
             let inner = [m.inner(), n.inner()];
             inner.iter().for_each(|at| this.bind(at.clone(), To::Unroll));
@@ -256,19 +233,23 @@ impl Choice<'_> {
     /// it, which stay in registers from one stage to the next. A group has as many threads as these need.
     pub(super) fn row_of_groups(&self, axis: AxisId) -> Option<i64> {
         let k = self.kernel;
-        self.target.groups.filter(|_| self.rows_in_registers)?;
+        let warps = self.target.groups.filter(|_| self.rows_in_registers)?.warps() as i64;
         // An axis that a reduction keeps is one of several rows.
         let reduction = |body: &Body| matches!(body, Body::Reduce { .. });
         let keeps = |at: usize| reduction(&k.stages[at].body) && k.stages[at].over.contains(&axis);
         if k.stages.len() < 2 || !k.stages.iter().any(|s| reduction(&s.body)) || (0..k.stages.len()).any(keeps) {
             return None;
         }
-        let n = k.axes[axis.index()].extent.as_const().filter(|n| *n >= SHORTEST_ROW)?;
+        let n = k.axes[axis.index()].extent.as_const().filter(|n| *n >= registers::FEWEST_LANES)?;
         let shortest = (0..k.stages.len()).map(|s| self.lanes(s)).min()?;
-        let most = (MAX_LANES as i64).min(shortest * MOST_WARPS);
+        let most = (steps::MAX_LANES as i64).min(shortest * warps);
         let power = |n: i64| n.max(1).unsigned_abs().next_power_of_two() as i64;
-        let lanes = if n < shortest { power(n) } else { power((n + ROW - 1) / ROW).clamp(shortest, most) };
-        ((n + lanes - 1) / lanes <= ROW).then_some(lanes)
+        let lanes = if n < shortest {
+            power(n)
+        } else {
+            power((n + groups::VECTORS_OF_ROW - 1) / groups::VECTORS_OF_ROW).clamp(shortest, most)
+        };
+        ((n + lanes - 1) / lanes <= groups::VECTORS_OF_ROW).then_some(lanes)
     }
 
     /// Cuts a row in vectors, all of which are laid out.
@@ -293,7 +274,7 @@ impl Choice<'_> {
         let whole = |a: &AxisId| LoopRef::new(copy, k.axes[a.index()].var.name(), 0);
         let [outer @ .., depth, last] = axes else { return };
         let (depth, last) = (whole(depth), whole(last));
-        self.split(depth.clone(), COPIED_DEPTH, Tail::Rest);
+        self.split(depth.clone(), groups::COPIED_DEPTH, Tail::Rest);
         self.split(last.clone(), lanes, Tail::Mask);
         let tasks: Vec<LoopRef> = outer.iter().map(whole).chain([last.clone(), depth.clone()]).collect();
         let order = tasks.iter().cloned().chain([depth.inner(), last.inner()]).collect();

@@ -15,7 +15,7 @@
 //! Where groups of threads do tasks, products are those of [`groups`], and attention is what these have a kernel for.
 //!
 //! Nothing here knows a kernel by name or a size by value: factors follow from the target's vector width, registers
-//! and caches. [`neighbours`] are the schedules that a search tries next.
+//! and caches, and from the tables of `costs::limits`. [`neighbours`] are the schedules that a search tries next.
 
 mod attention;
 mod columns;

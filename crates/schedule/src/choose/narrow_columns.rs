@@ -5,20 +5,17 @@
 //! memory as often as there are vectors.
 
 use super::Choice;
-use super::rows::{ACCUMULATORS, stage_vector};
-use crate::costs::limits::COLUMNS;
+use super::rows::stage_vector;
+use crate::costs::limits::{memory, registers};
 use crate::kernel::access::extent;
 use crate::kernel::contraction::stage_axes;
 use crate::language::{LoopRef, Opt, Tail, To};
 use svod_ir::kernel::{AxisId, Body, Emit};
 
-/// Vectors of columns that a wide matrix has at least.
-const WIDE: i64 = 4;
-
 impl Choice<'_> {
     /// Fewer columns than this are narrow.
     pub(super) fn fewest_wide(&self, stage: usize) -> i64 {
-        COLUMNS.max(WIDE * self.lanes(stage))
+        memory::COLUMNS.max(memory::WIDE * self.lanes(stage))
     }
 
     /// The axis of a stage that goes over such columns: all of its results but for those of other tasks.
@@ -57,7 +54,8 @@ impl Choice<'_> {
         let over = &k.stages[stage].over;
         let n = extent(k, column);
         let lanes = (1 << n.trailing_zeros()).min(self.lanes(stage));
-        let rows = (ACCUMULATORS * lanes / (n * carries.len() as i64).max(1)).clamp(1, ACCUMULATORS);
+        let rows =
+            (registers::ACCUMULATORS * lanes / (n * carries.len() as i64).max(1)).clamp(1, registers::ACCUMULATORS);
         let rows = 1 << rows.ilog2();
         let (kept, reduced): (Vec<AxisId>, Vec<AxisId>) =
             stage_axes(k, stage).into_iter().filter(|a| *a != column).partition(|a| over.contains(a));

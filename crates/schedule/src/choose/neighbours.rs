@@ -5,14 +5,12 @@
 //! legal, and what they are worth, [`crate::lower`] and a clock tell.
 
 use crate::apply::{LoopState, Runs, Scheduled, apply};
+use crate::costs::limits::code;
 use crate::language::{Layout, LoopRef, Opt, Read, Schedule, StageHome, Tail, To};
 use svod_dtype::DType;
 use svod_ir::expr::{Expr, Mem};
 use svod_ir::kernel::{Body, Kernel, Out};
 use svod_ir::target::Target;
-
-/// Points of a loop at most that are laid out whole.
-const SHORT: i64 = 16;
 
 /// Schedules that differ from `schedule` by one action, each once, the changes of what is there first.
 /// None where `schedule` itself is illegal.
@@ -195,7 +193,7 @@ impl Found<'_> {
             let split = |by: u64| Opt::Split { at: at.clone(), by, tail: Tail::Rest };
             let bind = |l: &LoopRef, to: To| Opt::Bind { at: l.clone(), to };
             let rounds = state.rounds(stage, i);
-            if rounds.as_const().is_some_and(|n| n > 1 && n <= SHORT) {
+            if rounds.as_const().is_some_and(|n| n > 1 && n <= code::SHORT_LOOP) {
                 self.appended(&[bind(&at, To::Unroll)]);
                 if reductions(l) {
                     self.appended(&[bind(&at, To::Unroll), Opt::Rfactor { at: at.clone() }]);

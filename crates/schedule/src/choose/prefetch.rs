@@ -7,19 +7,13 @@
 
 use super::Choice;
 use crate::costs::code_of_stage;
+use crate::costs::limits::{code, memory};
 use crate::kernel::access::{extent, named_reads, steps_along};
 use crate::kernel::contraction::axes_of;
 use crate::language::{LoopRef, Opt, Read};
 use svod_ir::expr::{Expr, ExprId, Mem, ParamId};
 use svod_ir::kernel::{AxisId, Body, Emit};
 use svod_ir::linear::LINE;
-
-/// Vector instructions of a body of which a processor does not see enough rounds.
-const LONG_BODY: u32 = 16;
-/// Bytes that are fetched ahead: as long as memory takes for a line, at the rate of a long body.
-const AHEAD: i64 = 2048;
-/// Part of the second-level cache at most that a row takes for the next one to be fetched beside it.
-const ROW: i64 = 4;
 
 impl Choice<'_> {
     /// Fetches ahead what a stage of a long body reads along its vectors. The last two of the loops
@@ -39,15 +33,17 @@ impl Choice<'_> {
         let cut = around.part.checked_sub(1).and_then(by).filter(|_| map);
         let rounds = cut.unwrap_or(extent(k, axis)) / step;
         let bound = self.opts.iter().any(|o| matches!(o, Opt::Bind { at, .. } if at == around));
-        if self.strict || (map && bound) || code_of_stage(k, &k.stages[stage]) < LONG_BODY {
+        if self.strict || (map && bound) || code_of_stage(k, &k.stages[stage]) < code::LONG_BODY {
             return;
         }
         for (param, load) in self.lines_of_memory(stage, axis) {
             let round = step * k.params[param.index()].dtype.bytes() as i64;
-            let row = rounds * round <= self.target.l2 as i64 / ROW && self.is_a_row(load, axis) && cut.is_none();
+            let row = rounds * round <= self.target.l2 as i64 / memory::ROWS_AHEAD
+                && self.is_a_row(load, axis)
+                && cut.is_none();
             let again = row && (0..stage).any(|s| self.reads(s, param));
-            let ahead = if again { rounds - 1 } else { (AHEAD / round.max(1)).min(rounds / 2) };
-            if round <= i64::from(LINE) && ahead * round >= AHEAD / 2 {
+            let ahead = if again { rounds - 1 } else { (memory::AHEAD / round.max(1)).min(rounds / 2) };
+            if round <= i64::from(LINE) && ahead * round >= memory::AHEAD / 2 {
                 let read = Read::Load { from: param.to_string(), nth: 0 };
                 self.opts.push(Opt::Prefetch { at: at.clone(), read, ahead: ahead as u32 });
             }

@@ -3,45 +3,18 @@
 use super::tasks::{Tasks, worth};
 use super::transpose::crossed;
 use super::{Choice, is_output};
-use crate::apply::LONGEST_VECTOR;
+use crate::costs::limits::{code, memory, registers, steps, sums};
 use crate::costs::{code_of_stage, longest_chain};
 use crate::kernel::access::{
     bytes_of, contiguous, cost, extent, loads_only_constants, named_reads, round, round_up, steps_along, strided,
 };
 use crate::kernel::contraction::{axes_of, scans, stage_axes};
 use crate::language::{Layout, LoopRef, Opt, Read, StageHome, Tail, To};
-use crate::reduction::accumulator::{LONGEST_SUM, cascades, longest_sum, totals_are_wider};
+use crate::reduction::accumulator::{cascades, longest_sum, totals_are_wider};
 use svod_ir::expr::{Expr, ExprId, Mem};
 use svod_ir::kernel::{AxisId, Body, Emit, Kernel, Out};
 use svod_ir::linear::LINE;
 use svod_ir::lowered::cost::{AHEAD, LATENCY};
-
-/// Rows that a reduction reads at once, if they are long: memory is fetched ahead in each of them.
-const STREAMS: i64 = 4;
-/// Bytes of a long row: the processor fetches ahead within a page.
-const LONG_ROW: i64 = 4096;
-/// Bytes of a row at least that is written past the caches: beside it, partial lines at its ends are nothing.
-const STREAMED_ROW: i64 = 512;
-/// Lanes of a vector at least.
-const SHORTEST: i64 = 8;
-/// Points of an axis at most that is laid out where it fills no vector.
-const LAID_OUT: i64 = 16;
-/// Steps of a block of a sum at least, at the end of which there is a total to be added to.
-const SHORTEST_BLOCK: i64 = 16;
-/// Steps of a sum that is worth two accumulators, one for each half.
-const FEWEST_STEPS: i64 = 16;
-/// Instructions of a loop's body at most for it to be laid out several times.
-const UNROLLED: u32 = 320;
-/// Operations of a body that is laid out several times wherever it fits.
-const SHORT: i64 = 12;
-/// Vectors whose long chains of operations are computed side by side.
-const CHAINS: i64 = 4;
-/// Accumulators in registers that additions need not wait for, beside what they add.
-pub(super) const ACCUMULATORS: i64 = 8;
-/// Instructions of a map at least for which more code is worth the time to compile it.
-pub(super) const WORTH_MORE_CODE: i64 = 1 << 18;
-/// Rows that read something for which a copy that lies better is worth making.
-const ROWS_WORTH_A_COPY: i64 = 16;
 
 impl Choice<'_> {
     /// Rows: an output, and the stages that it reads, each computed once a row.
@@ -68,7 +41,8 @@ impl Choice<'_> {
         let own = stage_axes(k, out);
         let reduced: Vec<AxisId> = own.iter().copied().filter(|a| !over.contains(a)).collect();
         // A map of short rows takes shorter vectors.
-        let short = contiguous.map(|a| extent(k, a)).filter(|n| map && *n >= SHORTEST && *n < self.lanes(out));
+        let short =
+            contiguous.map(|a| extent(k, a)).filter(|n| map && *n >= registers::FEWEST_LANES && *n < self.lanes(out));
         let lanes = short.map_or(self.lanes(out), |n| 1 << n.ilog2());
 
         // The axis that is cut into vectors, if any.
@@ -85,7 +59,7 @@ impl Choice<'_> {
         let whole = rows.is_empty() && out > 0;
         let mut tasks = Tasks { left: if whole { 1 } else { worth(self.target, work) } };
         let streams = self.streams(out, vector);
-        let together = if streams { STREAMS } else { 1 };
+        let together = if streams { registers::CHAINS } else { 1 };
         let candidates: Vec<AxisId> = if rows.is_empty() { over.clone() } else { rows.clone() };
 
         let mut order: Vec<LoopRef> = Vec::new();
@@ -111,7 +85,7 @@ impl Choice<'_> {
             Some(block.inner())
         });
         let streams = streams.then(|| serial.pop()).flatten().map(|row| {
-            self.split(row.clone(), STREAMS, Tail::Rest);
+            self.split(row.clone(), registers::CHAINS, Tail::Rest);
             serial.push(row.clone());
             row.inner()
         });
@@ -177,9 +151,9 @@ impl Choice<'_> {
     /// joins neighbours that are only copied.
     fn narrow(&self, out: usize, contiguous: Option<AxisId>, order: &mut Vec<LoopRef>) -> Vec<Opt> {
         let k = self.kernel;
-        let few = |a: &AxisId| k.axes[a.index()].extent.as_const().is_some_and(|n| (2..=LAID_OUT).contains(&n));
+        let few = |a: &AxisId| k.axes[a.index()].extent.as_const().is_some_and(|n| (2..=code::SHORT_LOOP).contains(&n));
         let map = matches!(k.stages[out].body, Body::Map(_));
-        let Some(axis) = contiguous.filter(|a| map && cost(k) <= 12 && few(a)) else { return Vec::new() };
+        let Some(axis) = contiguous.filter(|a| map && cost(k) <= code::SHORT_BODY && few(a)) else { return Vec::new() };
         let name = k.axes[axis.index()].var.name();
         let parts: Vec<usize> = (0..order.len()).filter(|l| order[*l].axis == name).collect();
         // One that is cut into tasks is all that there is.
@@ -202,7 +176,7 @@ impl Choice<'_> {
                 let param = &k.params[param.index()];
                 let row = param.shape.last().and_then(|n| n.upper_bound()).unwrap_or(0) * param.dtype.bytes() as i64;
                 let whole_lines = out == 0 && row > 0 && row % i64::from(LINE) == 0;
-                let whole_vectors = row >= STREAMED_ROW && row % self.target.vector_bytes as i64 == 0;
+                let whole_vectors = row >= memory::STREAMED_ROW && row % self.target.vector_bytes as i64 == 0;
                 let along = index.last().is_some_and(|last| steps_along(k, *last, vector));
                 along && bytes_of(param) >= self.target.l3 as i64 && (whole_lines || whole_vectors)
             }
@@ -223,8 +197,8 @@ impl Choice<'_> {
             && !self.strict
             && k.is_plain_reduction(out)
             && carries.len() <= 2
-            && extent(k, reduced).saturating_mul(bytes) >= LONG_ROW
-            && extent(k, *row) >= 2 * STREAMS
+            && extent(k, reduced).saturating_mul(bytes) >= memory::PAGE
+            && extent(k, *row) >= 2 * registers::CHAINS
     }
 
     /// Copies what a reduction reads across its vectors, such as the columns of a narrow matrix, so that they
@@ -236,7 +210,8 @@ impl Choice<'_> {
         for (param, load) in named_reads(k, &roots).into_iter().filter(|(_, load)| across.contains(load)) {
             let axes = axes_of(k, load);
             let small = axes.iter().map(|a| extent(k, *a)).fold(4, i64::saturating_mul) <= self.target.l2 as i64 / 4;
-            let same = rows.first().is_some_and(|row| !axes.contains(row) && extent(k, *row) >= ROWS_WORTH_A_COPY);
+            let same =
+                rows.first().is_some_and(|row| !axes.contains(row) && extent(k, *row) >= memory::ROWS_WORTH_A_COPY);
             if axes.last() != Some(&vector) || !(small && same) {
                 continue;
             }
@@ -293,7 +268,7 @@ impl Choice<'_> {
             return;
         }
         let wider = totals_are_wider(&k.exprs, carries);
-        let block = if wider { round(total, longest, 1) } else { middle(total).max(SHORTEST_BLOCK) };
+        let block = if wider { round(total, longest, 1) } else { middle(total).max(sums::SHORTEST) };
         let mut inside = 1;
         for (at, rounds) in loops.into_iter().rev() {
             let by = block / inside;
@@ -310,7 +285,7 @@ impl Choice<'_> {
     /// Cuts a loop of many rounds, each of `step` points, into blocks at whose ends accumulators cascade; the loop
     /// inside of them, if it was cut.
     pub(super) fn blocks_of_sums(&mut self, at: &LoopRef, rounds: i64, step: i64) -> Option<LoopRef> {
-        if rounds <= LONGEST_SUM {
+        if rounds <= sums::LONGEST {
             return None;
         }
         self.split(at.clone(), middle(rounds) * step, Tail::Rest);
@@ -320,7 +295,7 @@ impl Choice<'_> {
     /// Cuts a loop of some rounds in two, which have accumulators of their own, as a tile's few results do; the loop
     /// inside.
     pub(super) fn halves(&mut self, at: &LoopRef, rounds: i64) -> Option<LoopRef> {
-        if rounds < FEWEST_STEPS {
+        if rounds < sums::SHORTEST {
             return None;
         }
         self.split(at.clone(), (rounds + 1) / 2, Tail::Rest);
@@ -371,10 +346,11 @@ impl Choice<'_> {
             }
         };
         let vectors = if reduction { self.accumulators(stage, lanes, vectors) } else { vectors };
-        let short = reduction || cost(k) <= SHORT || k.is_plain_reduction(stage);
+        let short = reduction || cost(k) <= code::SHORT_BODY || k.is_plain_reduction(stage);
         // Operation by operation: a processor does not see the next of several long chains that follow one another.
-        let chains = !short && extent(k, axis) >= CHAINS * lanes && waits(k, stage);
-        let lanes = if chains { (CHAINS * lanes).min(LONGEST_VECTOR as i64).max(lanes) } else { lanes };
+        let chains = !short && extent(k, axis) >= registers::CHAINS * lanes && waits(k, stage);
+        let lanes =
+            if chains { (registers::CHAINS * lanes).min(steps::LONGEST_VECTOR as i64).max(lanes) } else { lanes };
         if extent(k, axis) >= vectors * lanes && short && vectors > 1 {
             cut(self, vectors * lanes, To::Unroll);
         }
@@ -393,7 +369,7 @@ impl Choice<'_> {
         let rounds = |vectors: i64| points / (vectors * lanes);
         let longest = longest_sum(&k.exprs, carries);
         let enough = cascades(carries) && rounds(few) > longest && rounds(2 * few) <= longest;
-        if enough && 2 * few * carries.len() as i64 <= ACCUMULATORS { 2 * few } else { few }
+        if enough && 2 * few * carries.len() as i64 <= registers::ACCUMULATORS { 2 * few } else { few }
     }
 
     /// Lanes of a vector of a stage's widest values. Where threads share vectors, of two of them if what is in memory is
@@ -444,9 +420,11 @@ fn values(k: &Kernel, stage: usize) -> Vec<ExprId> {
 /// Vectors that a loop takes at once, so that each carry has an accumulator of its own for each of them. Long
 /// bodies hide what they wait for.
 pub(super) fn unrolled(k: &Kernel, stage: usize) -> i64 {
-    let room = (UNROLLED / code_of_stage(k, &k.stages[stage]).max(1)).clamp(1, 4).next_power_of_two() as i64;
+    let room = (code::LAID_OUT / code_of_stage(k, &k.stages[stage]).max(1)).clamp(1, 4).next_power_of_two() as i64;
     match &k.stages[stage].body {
-        Body::Reduce { carries, .. } => room.min(1 << (ACCUMULATORS / carries.len().max(1) as i64).max(1).ilog2()),
+        Body::Reduce { carries, .. } => {
+            room.min(1 << (registers::ACCUMULATORS / carries.len().max(1) as i64).max(1).ilog2())
+        }
         _ => room.min(4),
     }
 }
@@ -459,7 +437,7 @@ fn waits(k: &Kernel, stage: usize) -> bool {
     // Of `1 + AHEAD / code` rounds at once, a round takes longer than twice its instructions.
     let waits = f64::from(longest_chain(k, stage)) * LATENCY > 2.0 * (code as f64 + AHEAD);
     let map = matches!(k.stages[stage].body, Body::Map(_));
-    map && waits && points.saturating_mul(code) >= WORTH_MORE_CODE
+    map && waits && points.saturating_mul(code) >= code::WORTH_MORE
 }
 
 /// The axis along which most of a stage's reads and writes are contiguous.

@@ -11,30 +11,10 @@
 use super::Choice;
 use super::rows::stage_vector;
 use super::tasks::{Tasks, worth};
+use crate::costs::limits::{groups, memory, registers};
 use crate::kernel::access::{cost, extent, round_up};
 use crate::language::{LoopRef, Opt, Tail, To};
 use svod_ir::kernel::{AxisId, Body, Emit};
-
-/// Rows that run interleaved: as many chains as hide the latency of an addition, and no more. Rows are often a
-/// power of two apart, so that their streams share a set of the first-level cache.
-const ROWS: i64 = 4;
-
-/// Running values of one task, at least and at most: they stay in the first-level cache, and each step
-/// reads and writes as many contiguous elements.
-const LINE: (i64, i64) = (256, 2048);
-/// The least where they come from memory and go there: longer runs are read in fewer pages.
-const STREAMED_LINE: i64 = 512;
-
-/// Warps that keep a multiprocessor busy.
-const WARPS: i64 = 32;
-/// Warps of a row at most.
-const MOST_WARPS: i64 = 32;
-/// Points of a row at least that threads share: a shorter one is a thread's.
-const SHARED_ROW: i64 = 16;
-/// Lanes of a vector of columns at least: an element for each thread.
-const FEWEST_COLUMNS: i64 = 32;
-/// Steps that are laid out where threads do not share what is scanned: their loads are under way at one time.
-const STEPS: i64 = 8;
 
 impl Choice<'_> {
     /// The loops of a scan along `axis`.
@@ -53,7 +33,7 @@ impl Choice<'_> {
         for row in rows {
             let n = extent(k, row);
             let mut at = self.at(stage, row, 0);
-            let together = if line.is_none() && Some(row) == last { ROWS.min(n) } else { 1 };
+            let together = if line.is_none() && Some(row) == last { registers::CHAINS.min(n) } else { 1 };
             if n > together
                 && let Some(inside) = wanted.cut(self, &at, n, |even| round_up(even, together))
             {
@@ -70,8 +50,8 @@ impl Choice<'_> {
         if let Some(line) = line {
             let n = extent(k, line);
             let at = self.at(stage, line, 0);
-            let least = if streamed { STREAMED_LINE } else { LINE.0 };
-            let block = round_up(((n + wanted.left - 1) / wanted.left).clamp(least, LINE.1), 4 * lanes);
+            let least = if streamed { memory::SHORTEST_STREAMED } else { memory::SHORTEST_LINE };
+            let block = round_up(((n + wanted.left - 1) / wanted.left).clamp(least, memory::LONGEST_LINE), 4 * lanes);
             self.split(at.clone(), block, Tail::Rest);
             let [part, lane] = [1, 2].map(|part| LoopRef { part, ..at.clone() });
             self.split(part.clone(), lanes, Tail::Rest);
@@ -101,7 +81,8 @@ impl Choice<'_> {
         let over = &k.stages[stage].over;
         let (n, widest, along) = (extent(k, axis), self.lanes(stage), stage_vector(k, stage));
         let rows = over.iter().map(|a| extent(k, *a)).fold(1, i64::saturating_mul);
-        let busy = WARPS * self.target.cores as i64;
+        let (warp, warps) = self.target.groups.map_or((1, 1), |g| (g.warp as i64, g.warps() as i64));
+        let busy = warps * self.target.cores as i64;
         let plain = matches!(&k.stages[stage].body, Body::Reduce { emit: Emit::Inclusive, .. })
             && k.is_plain_reduction(stage)
             && !self.strict;
@@ -110,21 +91,21 @@ impl Choice<'_> {
         let mut tasks: Vec<LoopRef> = over.iter().map(|a| self.at(stage, *a, 0)).collect();
         let mut inner = vec![scanned.clone()];
         let mut binds = Vec::new();
-        if plain && along == Some(axis) && n >= SHARED_ROW {
-            let warps = power(busy / rows.max(1)).clamp(1, MOST_WARPS);
+        if plain && along == Some(axis) && n >= groups::SHARED_ROW {
+            let warps = power(busy / rows.max(1)).clamp(1, warps);
             self.split(scanned.clone(), (widest * warps).min(power(n)), Tail::Mask);
             let vector = scanned.inner();
             inner.push(vector.clone());
             binds.extend([Opt::Bind { at: vector.clone(), to: To::Vector }, Opt::Rfactor { at: vector }]);
         } else {
-            self.split(scanned.clone(), STEPS, Tail::Rest);
+            self.split(scanned.clone(), registers::STEPS, Tail::Rest);
             inner.push(scanned.inner());
             binds.push(Opt::Bind { at: scanned.inner(), to: To::Unroll });
-            if let Some(column) = along.filter(|a| *a != axis && extent(k, *a) >= FEWEST_COLUMNS) {
+            if let Some(column) = along.filter(|a| *a != axis && extent(k, *a) >= warp) {
                 let columns = extent(k, column);
                 let tasks_of = |lanes: i64| (rows / columns).saturating_mul((columns + lanes - 1) / lanes);
-                let mut lanes = widest.min(power(columns)).max(FEWEST_COLUMNS);
-                while lanes > FEWEST_COLUMNS && tasks_of(lanes) < busy {
+                let mut lanes = widest.min(power(columns)).max(warp);
+                while lanes > warp && tasks_of(lanes) < busy {
                     lanes /= 2;
                 }
                 let at = self.at(stage, column, 0);

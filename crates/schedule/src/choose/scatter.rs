@@ -3,16 +3,10 @@
 use super::Choice;
 use super::rows::stage_vector;
 use super::tasks::{Tasks, worth};
+use crate::costs::limits::{memory, tasks};
 use crate::kernel::access::{cost, extent, round_up};
 use crate::kernel::contraction::scattered_axes;
 use crate::language::{LoopRef, Opt, Tail, To};
-
-/// Bytes that a task reads of a row at least, where its columns are apart: shorter pieces of rows that lie far from one
-/// another are waited for one by one.
-const PIECE: i64 = 256;
-
-/// Tasks that shorter pieces are cut for.
-const FEWEST_TASKS: i64 = 8;
 
 impl Choice<'_> {
     /// The loops of a scatter. Axes that are an index of the destination by themselves come first,
@@ -31,7 +25,7 @@ impl Choice<'_> {
         for axis in &apart {
             let (n, is_vector) = (extent(k, *axis), Some(*axis) == vector);
             let mut at = self.at(stage, *axis, 0);
-            let piece = (PIECE / self.target.vector_bytes as i64 * lanes).min(n / FEWEST_TASKS);
+            let piece = (memory::PIECE / self.target.vector_bytes as i64 * lanes).min(n / tasks::FEW);
             let block = |even: i64| if is_vector { round_up(even.max(piece), lanes) } else { even };
             if let Some(inside) = wanted.cut(self, &at, n, block) {
                 binds.push(Opt::Bind { at: at.clone(), to: To::Task });

@@ -7,22 +7,15 @@
 
 use super::Choice;
 use super::contraction::most_vectors;
-use super::tasks::{MAX_TASKS, TASK};
 use super::variants::time;
+use crate::costs::limits::tasks::CPU;
+use crate::costs::limits::{products, registers};
 use crate::kernel::access::{contiguous, extent, loads_only_constants, round_up};
 use crate::kernel::contraction::{Contraction, stage_axes};
 use crate::language::{LoopRef, Opt, Schedule, Tail, To};
 use crate::lower::lower;
 use svod_ir::kernel::{AxisId, Body, Kernel};
 use svod_ir::target::Target;
-
-/// Rows, or columns, at most.
-const MOST: i64 = 16;
-/// Dot products that are computed side by side: they hide the latency of multiply-adds, and leave registers for a
-/// vector of each line. Lines of memory, and rows, that take part at most.
-const TOGETHER: i64 = 12;
-const LINES: i64 = 4;
-const ROWS: i64 = 4;
 
 /// The faster one of `chosen` and a schedule that reads the large operand where it lies, if there is one.
 pub(super) fn or_in_place(
@@ -71,7 +64,7 @@ impl Few {
         let reductions = matches!(&k.stages[stage].body, Body::Reduce { axes, .. } if axes[..] == [c.k]);
         let mapped = k.stages.len() == 2 && stage == 0 && matches!(k.stages[1].body, Body::Map(_));
         let same = mapped && k.stages[0].over == k.stages[1].over;
-        if m.min(n) > MOST || prepared || !reductions || !same {
+        if m.min(n) > products::SKINNY || prepared || !reductions || !same {
             return None;
         }
         let along_depth = match [large, small].map(|operand| contiguous(k, &[operand], &[], 0)) {
@@ -97,9 +90,9 @@ impl Choice<'_> {
         let others: Vec<AxisId> = k.stages[out].over.iter().copied().filter(|a| *a != few && *a != many).collect();
         let outer: i64 = others.iter().map(|a| extent(k, *a)).product();
         let work = [few, many, depth].iter().map(|a| extent(k, *a)).fold(outer, i64::saturating_mul);
-        let tasks = (work / TASK / outer.max(1)).clamp(1, MAX_TASKS);
+        let tasks = (work / CPU.task / outer.max(1)).clamp(1, CPU.most);
         let at = self.at(out, many, 0);
-        self.split(at.clone(), round_up((extent(k, many) + tasks - 1) / tasks, LINES), Tail::Rest);
+        self.split(at.clone(), round_up((extent(k, many) + tasks - 1) / tasks, registers::CHAINS), Tail::Rest);
         let tasks: Vec<LoopRef> = others.iter().map(|a| self.at(out, *a, 0)).chain([at.clone()]).collect();
         let kept = [self.at(out, few, 0), at.with_part(1)];
         let name = k.stages[out].name.clone();
@@ -116,8 +109,8 @@ impl Choice<'_> {
     pub(super) fn dot_loops(&mut self, stage: usize, [few, many, depth]: [AxisId; 3]) {
         let k = self.kernel;
         let lanes = self.lanes(stage);
-        let rows = in_equal_blocks(extent(k, few), ROWS);
-        let lines = (TOGETHER / rows).clamp(1, LINES);
+        let rows = in_equal_blocks(extent(k, few), registers::CHAINS);
+        let lines = (registers::SUMS_IN_FLIGHT / rows).clamp(1, registers::CHAINS);
         let (row, line, mut step) = (self.at(stage, few, 0), self.at(stage, many, 0), self.at(stage, depth, 0));
         self.split(row.clone(), rows, Tail::Mask);
         self.split(line.clone(), lines, Tail::Rest);

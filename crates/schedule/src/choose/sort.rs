@@ -5,30 +5,10 @@
 
 use super::Choice;
 use super::tasks::{Tasks, worth};
+use crate::costs::limits::{groups, sorts, tasks};
 use crate::kernel::access::{extent, round_up};
 use crate::language::{LoopRef, Opt, Tail, To};
 use svod_ir::kernel::AxisId;
-
-/// Rough number of scalar operations per point.
-const COST: i64 = 32;
-
-/// So many rows run side by side without blocks.
-const ROWS: i64 = 16;
-
-/// Points of a block at least: its histograms cost as much as some thousand points.
-const BLOCK: i64 = 1 << 15;
-
-/// Blocks of a row at most: each reads the histograms of all.
-const BLOCKS: i64 = 16;
-
-/// Points of a row at most that is a thread's, where each point is compared with all others.
-const FEW: i64 = 32;
-
-/// Points of a block of a warp: its histogram costs as much as some hundred points.
-const BLOCK_OF_WARP: i64 = 1 << 12;
-
-/// Threads of a warp, and points that they take at a time.
-const WARP: i64 = 32;
 
 impl Choice<'_> {
     /// As [`Choice::sort`], where groups of threads do tasks.
@@ -37,21 +17,22 @@ impl Choice<'_> {
         let rows = k.stages[stage].over.iter().copied().filter(|a| *a != to);
         let mut tasks: Vec<LoopRef> = rows.map(|a| self.at(stage, a, 0)).collect();
         let (n, mut points) = (extent(k, along), self.at(stage, along, 0));
-        if n > BLOCK_OF_WARP {
-            self.split(points.clone(), BLOCK_OF_WARP, Tail::Rest);
+        let warp = self.target.groups.map_or(1, |g| g.warp as i64);
+        if n > groups::BLOCK_OF_ROW {
+            self.split(points.clone(), groups::BLOCK_OF_ROW, Tail::Rest);
             tasks.push(points.clone());
             points = points.inner();
         }
         let mut inner = vec![self.at(stage, to, 0), points.clone()];
-        if n > FEW {
-            self.split(points.clone(), WARP, Tail::Rest);
+        if n > warp {
+            self.split(points.clone(), warp, Tail::Rest);
             points = points.with_part(points.part + 1);
             inner.push(points.clone());
         }
         let order = tasks.iter().cloned().chain(inner).collect();
         self.opts.push(Opt::Reorder { stage: k.stages[stage].name.clone(), order });
         tasks.into_iter().for_each(|at| self.bind(at, To::Task));
-        if n > FEW {
+        if n > warp {
             self.bind(points, To::Vector);
         }
     }
@@ -64,9 +45,9 @@ impl Choice<'_> {
         let n = extent(k, along);
         let whole = [to, along].map(|a| self.at(stage, a, 0));
         let name = k.stages[stage].name.clone();
-        if count < ROWS && n >= 2 * BLOCK && extent(k, to) == n {
+        if count < tasks::CPU.results && n >= 2 * sorts::BLOCK && extent(k, to) == n {
             // Every row axis, and blocks of the points, are tasks.
-            let block = round_up((n + BLOCKS - 1) / BLOCKS, 64).max(BLOCK);
+            let block = round_up((n + sorts::BLOCKS - 1) / sorts::BLOCKS, sorts::MULTIPLE).max(sorts::BLOCK);
             let [to, along] = whole;
             self.split(along.clone(), block, Tail::Rest);
             let tasks: Vec<LoopRef> = rows.iter().map(|a| self.at(stage, *a, 0)).chain([along.clone()]).collect();
@@ -76,7 +57,7 @@ impl Choice<'_> {
             tasks.into_iter().for_each(|at| self.bind(at, To::Task));
             return;
         }
-        let mut wanted = Tasks { left: worth(self.target, count.saturating_mul(n).saturating_mul(COST)) };
+        let mut wanted = Tasks { left: worth(self.target, count.saturating_mul(n).saturating_mul(sorts::COST)) };
         let (mut tasks, mut inner) = (Vec::new(), Vec::new());
         for row in rows {
             let rows = extent(k, row);

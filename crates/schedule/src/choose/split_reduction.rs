@@ -6,8 +6,8 @@
 
 use super::Choice;
 use super::rows::stage_vector;
-use super::tasks::TASK;
 use crate::apply::{Scheduled, apply};
+use crate::costs::limits::tasks::{CPU, Division};
 use crate::kernel::access::reads;
 use crate::kernel::access::{extent, round};
 use crate::kernel::contraction::{recognise, stage_axes};
@@ -15,33 +15,19 @@ use crate::language::{LoopRef, Opt};
 use svod_ir::expr::{Expr, ExprPool, Mem, ParamId, TempId};
 use svod_ir::kernel::{AxisId, Body, Emit, Kernel, Param, Stage};
 
-/// As many results keep threads busy without parts.
-const FEW_RESULTS: i64 = 16;
-
-/// Parts of a reduction at most, where none stays in a cache for another.
-const MAX_PARTS: i64 = 256;
-
-/// The same where groups of threads wait for memory side by side, and points of a part at least.
-const FEW_RESULTS_OF_GROUPS: i64 = 512;
-const MAX_PARTS_OF_GROUPS: i64 = 4096;
-const PART_OF_GROUPS: i64 = 1 << 13;
-
-/// Points of a stage from which on it is worth dividing among tasks.
-const LONG: i64 = 4 * TASK;
-
 impl Choice<'_> {
     /// Chooses for a kernel whose long stages are reductions of few results; says whether it is one.
     pub(super) fn in_parts(&mut self) -> bool {
         let k = self.kernel;
         let points = |s: usize| product(k, &stage_axes(k, s));
-        let long: Vec<usize> = (0..k.stages.len()).filter(|s| points(*s) >= LONG).collect();
+        let division = Division::of(self.target);
+        let long: Vec<usize> = (0..k.stages.len()).filter(|s| points(*s) >= 4 * CPU.task).collect();
         let few = |s: &usize| {
             let reduction =
                 matches!(&k.stages[*s].body, Body::Reduce { emit: Emit::Last, .. }) && k.is_plain_reduction(*s);
             let few = match self.narrow_columns(*s) {
                 Some(_) => self.fewest_wide(*s),
-                None if self.target.groups.is_some() => FEW_RESULTS_OF_GROUPS,
-                None => FEW_RESULTS,
+                None => division.results,
             };
             reduction && product(k, &k.stages[*s].over) < few && recognise(k, *s).is_none()
         };
@@ -74,16 +60,17 @@ impl Choice<'_> {
         let axes = k.stages[stage].body.inner();
         let kept = product(k, &k.stages[stage].over).max(1);
         let points = product(k, axes);
-        let mut each = TASK / kept;
+        let division = Division::of(self.target);
+        let mut each = CPU.task / kept;
         let mut parts = points / each.max(1);
         if self.target.groups.is_some() {
-            parts = (points / PART_OF_GROUPS).min(MAX_PARTS_OF_GROUPS / kept).max(1);
+            parts = (points / division.part).min(division.parts / kept).max(1);
         } else if long.len() > 1 {
             let bytes = long.iter().map(|s| self.bytes(*s)).max().unwrap_or(1);
             each = each.min(self.target.l2 as i64 / 2 / bytes).max(1);
             parts = points / each;
         } else {
-            parts = parts.min(MAX_PARTS);
+            parts = parts.min(division.parts);
         }
         let longest = axes.iter().copied().max_by_key(|a| (extent(k, *a), std::cmp::Reverse(*a)))?;
         let axis = axes.iter().copied().find(|a| extent(k, *a) >= parts).unwrap_or(longest);

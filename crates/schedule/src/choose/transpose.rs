@@ -5,9 +5,9 @@
 //! short, square blocks of a vector's lanes go through registers: rows of one operand are loaded, columns written.
 
 use super::Choice;
-use super::rows::WORTH_MORE_CODE;
-use super::tasks::{most, task};
 use crate::costs::code_of_stage;
+use crate::costs::limits::tasks::Division;
+use crate::costs::limits::{code, groups, memory, registers};
 use crate::kernel::access::{bytes_of, extent, round_up, step_along};
 use crate::kernel::contraction::stage_axes;
 use crate::language::{LoopRef, Opt, Tail, To};
@@ -15,28 +15,9 @@ use svod_ir::expr::{Expr, ExprId, Mem};
 use svod_ir::kernel::{AxisId, Kernel, Out, Param};
 use svod_ir::linear::LINE;
 
-/// Points of the vector's axis in a block: what is read of them should stay in the first-level cache.
-const BLOCK: i64 = 256;
-
-/// Lanes of a square block at most: so many vectors are in registers at once, and as many copies of the body are code.
-const SQUARE: i64 = 16;
-
-/// Instructions of all copies of a body in a square block at most.
-const SQUARE_CODE: i64 = 320;
-
-/// Second-level caches, of as many threads or more, that hold what is read or written.
-const CACHES: i64 = 2;
-
-/// Bytes that GPUs read at least, in place of a line, and as many of them as a task has rows of.
-const SECTOR: i64 = 32;
-const SECTORS: i64 = 1;
-
-/// Elements from one point to the next at most where a line of memory holds a few.
-const CLOSE: i64 = 4;
-
 /// Whether an index moves along an axis in small steps, forwards or backwards.
 fn walks_along(k: &Kernel, index: ExprId, axis: AxisId) -> bool {
-    step_along(k, index, axis).is_some_and(|step| step != 0 && step.abs() <= CLOSE)
+    step_along(k, index, axis).is_some_and(|step| step != 0 && step.abs() <= registers::CLOSE)
 }
 
 /// The axis along which an operand lies close together that varies with the vector's axis elsewhere.
@@ -62,7 +43,7 @@ impl Choice<'_> {
         let full = self.lanes(stage);
         // Threads that share a vector gather what it reads across memory.
         let groups = self.target.groups.is_some();
-        let bytes = if groups { SECTOR } else { i64::from(LINE) };
+        let bytes = if groups { groups::SECTOR } else { i64::from(LINE) };
         let line = (bytes * full / self.target.vector_bytes as i64).max(1);
         let square = self.square(stage, vector, across).filter(|_| !groups);
         let lanes = square.unwrap_or(full.min(1 << extent(k, vector).ilog2()));
@@ -70,13 +51,13 @@ impl Choice<'_> {
         let beside = square.map_or(1, |lanes| (line.min(1 << extent(k, vector).ilog2()) / lanes).max(1));
         let streams = self.goes_past_caches(stage, Some(vector)) && self.writes_lines(stage);
         let (v, a) = (self.at(stage, vector, 0), self.at(stage, across, 0));
-        let block = round_up(if groups { lanes } else { BLOCK.min(extent(k, vector)) }, lanes);
+        let block = round_up(if groups { lanes } else { memory::TRANSPOSED.min(extent(k, vector)) }, lanes);
         // Past the caches, or where no cache holds it, what is written is written along rows; elsewhere all of two lines that
         // are read side by side is used before the next ones are.
         let by_rows = square.is_none() || self.written(stage) >= self.target.l3 as i64;
         let rows = match groups {
-            true => SECTORS * line,
-            false => round_up(if by_rows { BLOCK / 4 } else { 2 * line }.min(extent(k, across)), line),
+            true => line,
+            false => round_up(if by_rows { memory::TRANSPOSED / 4 } else { 2 * line }.min(extent(k, across)), line),
         };
         self.split(v.clone(), block, Tail::Rest);
         if beside > 1 {
@@ -103,9 +84,10 @@ impl Choice<'_> {
             (_, true) => (extent(k, vector) + block - 1) / block,
             _ => k.axes.iter().find(|x| x.var.name() == l.axis).and_then(|x| x.extent.upper_bound()).unwrap_or(1),
         };
+        let division = Division::of(self.target);
         let mut tasks = 1;
         for l in grid {
-            if tasks < most(self.target).min(work / task(self.target)) {
+            if tasks < division.most.min(work / division.task) {
                 tasks *= points(&l);
                 self.bind(l, To::Task);
             }
@@ -145,8 +127,8 @@ impl Choice<'_> {
     /// element along the other axis. Vectors that lie in two lines take longer than elements where memory is waited for.
     fn square(&self, stage: usize, vector: AxisId, across: AxisId) -> Option<i64> {
         let k = self.kernel;
-        let lanes = self.lanes(stage).min(SQUARE);
-        let cached = self.written(stage) <= CACHES * self.target.l2 as i64;
+        let lanes = self.lanes(stage).min(registers::WIDEST);
+        let cached = self.written(stage) <= memory::CACHES * self.target.l2 as i64;
         let crosses = |e: &ExprId| match k.exprs.get(*e) {
             Expr::Load { from: Mem::Param(param), index, valid: None, .. } => {
                 let param = &k.params[param.index()];
@@ -158,7 +140,7 @@ impl Choice<'_> {
         let roots = k.stages[stage].roots();
         let code = i64::from(code_of_stage(k, &k.stages[stage]));
         let points = stage_axes(k, stage).iter().map(|a| extent(k, *a)).fold(code, i64::saturating_mul);
-        let worth = code * lanes <= SQUARE_CODE && points >= WORTH_MORE_CODE;
+        let worth = code * lanes <= i64::from(code::LAID_OUT) && points >= code::WORTH_MORE;
         let fits = extent(k, vector).min(extent(k, across)) >= lanes;
         (worth && fits && k.exprs.loads(&roots).iter().any(crosses)).then_some(lanes)
     }

@@ -5,6 +5,7 @@
 //! become variants for small sizes where that is worth their code.
 
 use super::{heuristic, heuristic_for_panels};
+use crate::costs::limits::variants;
 use crate::kernel::contraction::recognise;
 use crate::language::Variants;
 use crate::language::{Layout, LoopRef, Opt, Schedule, StageHome, Tail, To};
@@ -15,18 +16,6 @@ use svod_ir::lowered::cost::{Machine, Rounds};
 use svod_ir::lowered::{Guard, Lowered};
 use svod_ir::size::{Size, Variable};
 use svod_ir::target::Target;
-
-/// What a candidate is chosen for: sizes a factor of four apart, from 1 on.
-const CANDIDATES: u32 = 4;
-/// Rows that are laid out together of which a part may be all that there is, at most: for more there is a candidate for fewer.
-const HALVED: u64 = 4;
-/// What a variant must save, as the logarithm of a ratio of times, at each size: estimates are not better than that.
-const CERTAIN: f64 = 0.1;
-/// Threads that times are estimated for, as a mean. The machine's own number must not enter.
-const THREADS: [usize; 2] = [1, 4];
-/// By how much caches may be faster than described, as a mean as well: what waits for them in one machine waits for
-/// its instructions in another.
-const CACHES: [f64; 2] = [1.0, 2.0];
 
 /// Chooses schedules from the kernel's structure and the target's description: one, or several by size.
 pub fn heuristic_variants(kernel: &Kernel, target: &Target) -> Variants {
@@ -68,7 +57,7 @@ fn choose(kernel: &Kernel, target: &Target, measure: &Size, rest: Schedule) -> V
     });
     let Some(general) = times(&rest) else { return rest.into() };
     let mut candidates: Vec<(Schedule, Vec<f64>)> = Vec::new();
-    for size in (0..CANDIDATES).map(|p| 1i64 << (2 * p)).filter(|n| (least..most).contains(n)) {
+    for size in (0..variants::CANDIDATES).map(|p| 1i64 << (2 * p)).filter(|n| (least..most).contains(n)) {
         let small = fixed(kernel, &values(kernel, measure, size, Variable::min));
         let schedule = for_fewer(kernel, &small, heuristic_for_panels(&small, target, panels));
         if schedule == rest || candidates.iter().any(|(known, _)| *known == schedule) {
@@ -80,7 +69,7 @@ fn choose(kernel: &Kernel, target: &Target, measure: &Size, rest: Schedule) -> V
     }
     // The candidate that is best for the sizes in `from..to`, and what it saves there.
     let best = |from: usize, to: usize| -> Option<(f64, usize)> {
-        let saved = |times: &[f64]| (from..to).map(|at| general[at] - times[at] - CERTAIN).sum::<f64>();
+        let saved = |times: &[f64]| (from..to).map(|at| general[at] - times[at] - variants::CERTAIN).sum::<f64>();
         let all = candidates.iter().enumerate().map(|(n, (_, times))| (saved(times), n));
         all.max_by(|a, b| a.0.total_cmp(&b.0))
     };
@@ -140,7 +129,7 @@ fn for_fewer(kernel: &Kernel, fixed: &Kernel, schedule: Schedule) -> Schedule {
     let laid_out = |l: &LoopRef| steps.iter().any(|o| matches!(o, Opt::Bind { at, to: To::Unroll } if at == l));
     // Loops over such rows, of which there are whole rounds at the fixed size, and the rows of a round.
     let rows = |opt: &Opt| match opt {
-        Opt::Split { at, by: by @ ..=HALVED, tail: Tail::Mask } if once(at) && laid_out(&inner(at)) => {
+        Opt::Split { at, by: by @ ..=variants::HALVED, tail: Tail::Mask } if once(at) && laid_out(&inner(at)) => {
             let full = fixed.axes[number(at)?].extent.divisible_by(*by as i64) == Some(true);
             full.then(|| (at.clone(), *by))
         }
@@ -178,7 +167,8 @@ pub(super) fn time(lowered: &Lowered, target: &Target, values: &[(Variable, i64)
         let machine = Machine::described(target, threads).with_caches(caches);
         machine.call + costs.iter().map(|cost| cost.seconds(&machine)).sum::<f64>()
     };
-    let machines = THREADS.iter().flat_map(|threads| CACHES.iter().map(|caches| (*threads, *caches)));
+    let machines =
+        variants::THREADS.iter().flat_map(|threads| variants::CACHES.iter().map(|caches| (*threads, *caches)));
     let times: Vec<f64> = machines.map(|(threads, caches)| seconds(threads, caches).ln()).collect();
     times.iter().sum::<f64>() / times.len() as f64
 }

@@ -4,12 +4,10 @@
 //! lanes at once: these lie close together, so that the code generator takes them out of a few whole vectors.
 
 use super::Choice;
+use crate::costs::limits::registers;
 use crate::kernel::access::{extent, step_along};
 use svod_ir::expr::{Expr, Mem};
 use svod_ir::kernel::{AxisId, Body, Emit, Out};
-
-/// Elements from one lane to the next at most: beyond, each vector has an element that is wanted.
-const FARTHEST: i64 = 8;
 
 impl Choice<'_> {
     /// The axis whose results are lanes, where a stage reduces few points of the axis along which it reads.
@@ -19,7 +17,7 @@ impl Choice<'_> {
         let few = read_along.filter(|a| axes.contains(a))?;
         let points = k.axes[few.index()].extent.as_const()?;
         let lanes = self.lanes(stage);
-        if points > lanes.min(FARTHEST) {
+        if points > lanes.min(registers::FARTHEST) {
             return None;
         }
         let written_along = |axis: AxisId, out: &Out| match out {
@@ -37,7 +35,7 @@ impl Choice<'_> {
                         step.zip(step_along(k, *at, axis)).map(|(all, by)| all.saturating_add(by.saturating_mul(each)));
                     each = each.saturating_mul(n.upper_bound().unwrap_or(i64::MAX));
                 }
-                step.is_some_and(|step| (0..=FARTHEST).contains(&step))
+                step.is_some_and(|step| (0..=registers::FARTHEST).contains(&step))
             }
             _ => true,
         };

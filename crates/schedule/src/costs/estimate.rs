@@ -5,22 +5,11 @@
 //! bytes that have to stay in a cache meanwhile. What bounds the size of a kernel, and the work of deciding,
 //! is in [`super::limits`].
 
-use super::limits::MAX_REPEATED;
+use super::limits::kernels::MAX_REPEATED;
+use super::limits::memory;
 use std::fmt;
 use svod_dtype::DType;
 use svod_ir::target::Target;
-
-/// Bytes of a page, and pages whose addresses a core has at hand: entries of a first-level TLB.
-const PAGE: i64 = 1 << 12;
-const PAGES: i64 = 1 << 6;
-/// Bytes of a row of memory at most that a strip of columns has all of.
-const NARROW: i64 = 1 << 8;
-
-/// Operations that take as long as moving a byte from or to memory: ten for each f32.
-pub const OPERATIONS_PER_BYTE: f64 = 2.5;
-/// The part of the traffic of the lesser of two kernels that has to be spared for them to become one: less
-/// is not worth a larger kernel.
-const WORTH: i64 = 8;
 
 /// The caches that decisions go by, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -55,8 +44,8 @@ impl Caches {
     /// longer. Strips that are written, and are not whole rows, have to be in so few pages that a core has their
     /// addresses at hand.
     pub(crate) fn hold_strips(self, rows: i64, row_bytes: i64, written: bool) -> bool {
-        let bytes = rows.saturating_mul(row_bytes.min(PAGE));
-        if written && row_bytes > NARROW { bytes <= PAGES * PAGE } else { self.holds(bytes) }
+        let bytes = rows.saturating_mul(row_bytes.min(memory::PAGE));
+        if written && row_bytes > memory::PIECE { bytes <= memory::PAGES * memory::PAGE } else { self.holds(bytes) }
     }
 
     /// Whether so much is read from memory each time.
@@ -118,7 +107,7 @@ impl Repeated {
         }
         // Saturated counts of what is huge do not compare: floats do.
         let slow = f64::from(self.operations - self.hidden()) * self.elements as f64;
-        let room = self.estimate().spared as f64 * OPERATIONS_PER_BYTE;
+        let room = self.estimate().spared as f64 * memory::OPERATIONS_PER_BYTE;
         (room < slow * self.again()).then_some("computing it again takes longer than moving it")
     }
 
@@ -137,14 +126,14 @@ impl Repeated {
         if !self.waits {
             return 0;
         }
-        (self.dtype.bytes().max(4) as f64 * OPERATIONS_PER_BYTE) as u32
+        (self.dtype.bytes().max(4) as f64 * memory::OPERATIONS_PER_BYTE) as u32
     }
 }
 
 impl Estimate {
     /// Why two kernels stay apart, if they do; `least` is the traffic of the lesser of them.
     pub(crate) fn why_apart(&self, least: i64) -> Option<&'static str> {
-        (self.spared.saturating_mul(WORTH) < least).then_some("that spares too little")
+        (self.spared.saturating_mul(memory::WORTH) < least).then_some("that spares too little")
     }
 }
 

@@ -1,4 +1,5 @@
-//! What decisions on kernels go by: the size of code, bytes that are moved, and hard limits.
+//! What decisions on kernels go by: the size of code, bytes that are moved, and the tables of all
+//! numbers.
 
 mod code;
 mod estimate;
@@ -6,4 +7,5 @@ pub(crate) mod limits;
 
 pub(crate) use code::{code_of, code_of_stage, longest_chain};
 pub(crate) use estimate::Repeated;
-pub use estimate::{Caches, Decision, Estimate, OPERATIONS_PER_BYTE, Verdict};
+pub use estimate::{Caches, Decision, Estimate, Verdict};
+pub use limits::memory::OPERATIONS_PER_BYTE;

@@ -25,7 +25,8 @@ mod whole;
 
 pub(crate) use shapes::merged;
 
-use crate::costs::limits::{COLUMNS, FEWEST_ROWS, MAX_CODE, MAX_MOVED, MAX_NODES, ONE_TASK};
+use crate::costs::limits::kernels::{MAX_MOVED, MAX_NODES};
+use crate::costs::limits::{code, memory, tasks};
 use crate::costs::{Caches, Decision, Estimate, Repeated, Verdict};
 use crate::fusion::Purpose;
 use crate::graph::place::is_transfer;
@@ -417,7 +418,7 @@ impl Fuse<'_> {
         let wide = value.rank() > 60 || kernel.extents.len() > 56;
         let again = self.repeated(node, wanted);
         let code = instructions(value).saturating_mul(wanted.reads.variants);
-        let full = kernel.nodes >= MAX_NODES || kernel.code.saturating_add(code) > MAX_CODE;
+        let full = kernel.nodes >= MAX_NODES || kernel.code.saturating_add(code) > code::MAX_CODE;
         let computed = is_barrier(value.op()) || !again.is_hidden();
         if wide || (full && computed) {
             return self.decide(node, again.estimate(), Verdict::Realize("the kernel would be too large"));
@@ -498,7 +499,7 @@ impl Fuse<'_> {
         let dims = value.shape().iter().zip(&wanted.access.dims);
         let count = dims.filter(|(_, d)| in_row(d)).fold(1i64, |n, (e, _)| n.saturating_mul(bound(e)));
         let across = count > 1 && wanted.access.dims.last().is_some_and(|d| d.axes & rows != 0);
-        count.saturating_mul(if across { COLUMNS } else { 1 }).saturating_mul(value.dtype().bytes() as i64)
+        count.saturating_mul(if across { memory::COLUMNS } else { 1 }).saturating_mul(value.dtype().bytes() as i64)
     }
 
     /// Whether a value is best computed with the contraction below it, which nothing else wants:
@@ -581,8 +582,8 @@ impl Fuse<'_> {
         };
         let read = elements(&self.graph.nodes()[self.graph.sources(node)[0] as usize]);
         // Reductions of few results are cut in parts, if that is all there is to the kernel.
-        let small = product(all) <= ONE_TASK && read <= ONE_TASK;
-        let parallel = product(rows) >= FEWEST_ROWS || product(all) <= product(rows) || small;
+        let small = product(all) <= tasks::CPU.task && read <= tasks::CPU.task;
+        let parallel = product(rows) >= tasks::FEW || product(all) <= product(rows) || small;
         if !parallel {
             return Some("its few rows would be all tasks");
         }

@@ -13,7 +13,8 @@ mod join;
 mod reductions;
 mod rows;
 
-use crate::costs::limits::{MAX_CODE, MAX_COMPARED, MAX_NODES, MAX_OUTPUTS, MAX_PARAMS, MAX_PRODUCTS};
+use crate::costs::limits::code;
+use crate::costs::limits::kernels::{MAX_COMPARED, MAX_NODES, MAX_OUTPUTS, MAX_PARAMS, MAX_PRODUCTS};
 use crate::costs::{Decision, Estimate, Verdict, code_of};
 use crate::fusion::Purpose;
 use crate::kernel::Ranged;
@@ -213,7 +214,7 @@ impl<'g> Merger<'g> {
         let params = first.params.len() + second.params.iter().filter(|n| !first.params.contains(n)).count();
         let outputs = first.outputs.len() + second.outputs.len();
         let code = [first, second].map(|r| code_of(&r.kernel)).iter().sum::<u32>();
-        let too_large = operations > MAX_NODES || code > MAX_CODE || params > MAX_PARAMS || outputs > MAX_OUTPUTS;
+        let too_large = operations > MAX_NODES || code > code::MAX_CODE || params > MAX_PARAMS || outputs > MAX_OUTPUTS;
         let why = match (&rows, estimate.why_apart(each[0].min(each[1]))) {
             (None, _) => Some("they have no rows in common"),
             (_, None) if too_large => Some("the kernel would be too large"),

@@ -9,12 +9,10 @@
 //! Bandwidth optimal all-reduce algorithms): chunks travel from neighbour to neighbour, `2 (n - 1)` steps
 //! and `2 (n - 1)` times the bytes.
 
+use crate::costs::limits::kernels;
 use svod_ir::alu::Alu;
 use svod_ir::graph::{Device, GraphError, Split, UOp};
 use svod_ir::size::Size;
-
-/// From this many bytes on, and with more than two devices, a ring moves fewer than it costs steps.
-const RING_BYTES: i64 = 256 << 10;
 
 /// How values travel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +25,7 @@ impl Route {
     /// The better one for a value that each of these devices has.
     pub(crate) fn of(value: &UOp, devices: usize) -> Route {
         let bytes = value.numel().as_const().map(|n| n.saturating_mul(value.dtype().bytes() as i64));
-        if devices > 2 && bytes.is_some_and(|b| b >= RING_BYTES) { Route::Ring } else { Route::Naive }
+        if devices > 2 && bytes.is_some_and(|b| b >= kernels::RING) { Route::Ring } else { Route::Naive }
     }
 }
 

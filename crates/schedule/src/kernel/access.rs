@@ -1,5 +1,6 @@
 //! What a kernel reads, writes and computes, as far as a schedule's choice depends on it.
 
+use crate::costs::limits::{memory, registers};
 use crate::kernel::contraction::axes_of;
 use std::cmp::Reverse;
 use svod_ir::alu::Alu;
@@ -39,15 +40,6 @@ pub(crate) fn loads_only_constants(k: &Kernel, value: ExprId) -> bool {
     })
 }
 
-/// How much more another operand has to be read for one not to matter.
-const LITTLE: i64 = 16;
-
-/// Arrays that are interleaved, element by element, where a vector of them is some elements of each.
-const INTERLEAVED: [i64; 3] = [2, 4, 8];
-
-/// Points below which an axis fills no vector.
-const NARROW: i64 = 8;
-
 /// The axis along which most reads below `roots` are contiguous, where each of `stores`, last indices of
 /// writes, counts `store_weight` times. Of several, one that fills a vector, and along which the fewest
 /// other reads move: those go from line to line of memory.
@@ -64,14 +56,14 @@ pub(crate) fn contiguous(k: &Kernel, roots: &[ExprId], stores: &[ExprId], store_
     for e in loads {
         if let Expr::Load { index, from, .. } = k.exprs.get(e) {
             // What few points read costs little, however it lies.
-            let much = points(&e).saturating_mul(LITTLE) >= most;
+            let much = points(&e).saturating_mul(memory::LITTLE) >= most;
             let weight = if much && matches!(from, Mem::Param(_)) { 2 } else { usize::from(much) };
             index.last().into_iter().for_each(|l| vote(*l, weight));
         }
     }
     let best = votes.iter().copied().max().filter(|v| *v > 0)?;
     let tied = (0..k.axes.len() as u32).map(AxisId).filter(|a| votes[a.index()] == best);
-    tied.max_by_key(|a| (extent(k, *a) >= NARROW, Reverse(strided(k, roots, *a).len()), a.index()))
+    tied.max_by_key(|a| (extent(k, *a) >= registers::FEWEST_LANES, Reverse(strided(k, roots, *a).len()), a.index()))
 }
 
 /// The reads of parameters below `roots` that move along an axis, but not from element to element.
@@ -108,7 +100,7 @@ pub(crate) fn named_reads(k: &Kernel, roots: &[ExprId]) -> Vec<(ParamId, ExprId)
 /// Whether an index grows by one with each point of an axis, or each few points: two arrays that are interleaved are
 /// read at `u//2`.
 pub(crate) fn steps_along(k: &Kernel, index: ExprId, axis: AxisId) -> bool {
-    step_along(k, index, axis) == Some(1) || INTERLEAVED.iter().any(|of| steps_every(k, index, axis, *of))
+    step_along(k, index, axis) == Some(1) || registers::INTERLEAVED.iter().any(|of| steps_every(k, index, axis, *of))
 }
 
 /// Whether an index grows by one with every so many points of an axis, and is the same between.

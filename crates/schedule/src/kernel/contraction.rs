@@ -12,21 +12,13 @@ pub(crate) mod widen;
 pub(crate) mod window;
 
 use super::access::extent;
+use crate::costs::limits::{products, registers};
 use crate::language::Layout;
 use svod_dtype::{Const, DType};
 use svod_ir::alu::Alu;
 use svod_ir::expr::{Expr, ExprId, ExprPool, Mem, ParamId};
 use svod_ir::kernel::{Axis, AxisId, Body, Emit, Kernel, Monoid, Out, Param, Stage};
 use svod_ir::size::{Size, Variable};
-
-/// Points of an axis that fill a tile's rows or columns.
-pub(crate) const NARROWEST: i64 = 8;
-
-/// Rows at least, and depth at most, of a product whose tiles may have few columns, and how many they have: rows that are
-/// shorter than a vector are copied for a tile, where each sum by itself would take as many instructions as it has terms.
-const TALL: i64 = 64;
-const SHALLOW: i64 = 16;
-const NARROW: i64 = 3;
 
 /// The roles of a contraction stage's operands and axes. Axes with no role here are outer loops.
 #[derive(Clone, Debug)]
@@ -61,7 +53,7 @@ pub(crate) fn recognise(kernel: &Kernel, stage: usize) -> Option<Contraction> {
     let Body::Reduce { axes, carries, .. } = &stage.body else { return None };
     let (mut a_axes, mut b_axes) = (axes_of(kernel, a), axes_of(kernel, b));
     // Taps of a kernel's gradient, or a few heads, fill no tile: the channels beside them may.
-    let wide = |x: &AxisId| kernel.axes[x.index()].extent.upper_bound() >= Some(NARROWEST);
+    let wide = |x: &AxisId| kernel.axes[x.index()].extent.upper_bound() >= Some(registers::FEWEST_LANES);
     let innermost = |of: &[AxisId], other: &[AxisId]| {
         let own = |x: &AxisId| of.contains(x) && !other.contains(x);
         stage.over.iter().rposition(|x| own(x) && wide(x)).or_else(|| stage.over.iter().rposition(own))
@@ -290,5 +282,9 @@ pub(crate) fn pack_kernel(
 pub(crate) fn worth_a_tile(kernel: &Kernel, c: &Contraction) -> bool {
     let depth = c.depth.iter().fold(1, |n: i64, a| n.saturating_mul(extent(kernel, *a)));
     let (m, n) = (extent(kernel, c.m), extent(kernel, c.n));
-    if m >= TALL && depth <= SHALLOW { n >= NARROW && depth >= 2 } else { m >= 2 && n >= NARROWEST && depth >= 4 }
+    if m >= products::TALL && depth <= products::SHALLOW {
+        n >= products::NARROW && depth >= 2
+    } else {
+        m >= 2 && n >= registers::FEWEST_LANES && depth >= 4
+    }
 }

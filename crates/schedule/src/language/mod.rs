@@ -17,10 +17,11 @@ mod variants;
 
 use std::hash::{Hash, Hasher};
 
+pub use crate::costs::limits::variants::MAX_VARIANTS;
 use lines::Lines;
 pub(crate) use lines::Written;
 pub use text::ParseScheduleError;
-pub use variants::{MAX_VARIANTS, Variants};
+pub use variants::Variants;
 
 /// A loop: part `part` of axis `axis` of stage `stage`; prints as `out.k.1`.
 ///

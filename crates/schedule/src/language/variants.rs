@@ -4,9 +4,6 @@ use super::Schedule;
 use std::fmt;
 use svod_ir::lowered::Guard;
 
-/// Schedules of one kernel at most.
-pub const MAX_VARIANTS: usize = 3;
-
 /// Schedules of one kernel: the first whose guard holds is used, else the last. Prints as the last one's steps,
 /// or each after a line `when batch <= 4`, and the last after `otherwise`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]

@@ -11,15 +11,13 @@
 use super::reduction::{Accumulators, entered, places, points, rounds};
 use super::{Lowerer, Nest};
 use crate::apply::{LoopState, Runs};
-use crate::reduction::accumulator::{LONGEST_SUM, cascades, longest_sum, totalled_in};
+use crate::costs::limits::{registers, sums};
+use crate::reduction::accumulator::{cascades, longest_sum, totalled_in};
 use svod_dtype::DType;
 use svod_ir::alu::Alu;
 use svod_ir::expr::Mem;
 use svod_ir::kernel::{AxisId, Carry};
 use svod_ir::lowered::Stmt;
-
-/// Sums side by side for which a cascade of so few products is worth it: more have no registers in a block.
-const SIDE_BY_SIDE: u64 = 12;
 
 /// Where the blocks of a sum end, and what their sums are added to.
 pub(super) struct Cascade {
@@ -64,7 +62,7 @@ impl Lowerer<'_> {
             inside && l.runs == Runs::Unroll
         };
         let sums: u64 = loops.iter().filter(own).map(|(_, n)| n).product();
-        if total <= LONGEST_SUM && sums > SIDE_BY_SIDE {
+        if total <= sums::LONGEST && sums > registers::SUMS_IN_FLIGHT as u64 {
             return None;
         }
         let at = &nest.loops[position];

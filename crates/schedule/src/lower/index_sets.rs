@@ -10,6 +10,7 @@
 //! these within one another, over and over: how often is bounded, and the few rounds in which a condition changes stay whole.
 
 use super::size_of;
+use crate::costs::limits::code;
 use rustc_hash::FxHashMap;
 use svod_dtype::{Const, DType};
 use svod_ir::alu::Alu;
@@ -18,23 +19,11 @@ use svod_ir::lowered::{Loop, LoopKind, Phase, Stmt};
 use svod_ir::renamed;
 use svod_ir::size::{Size, Variable};
 
-/// Operations that a phase may grow by: bounds the time that its compilation takes.
-const MAX_GROWTH: usize = 256;
-/// Rounds of a loop below which masks cost less than loops.
-const FEWEST_ROUNDS: i64 = 4;
-/// Elements that a loop stores in all of its rounds and all tasks, below which masks cost less than to compile loops of bounds
-/// that are no constants.
-const FEW_ELEMENTS: i64 = 1024;
-/// Cuts at points that are no constants, of parts of one loop: such as begin and end of a padded row.
-const MOST_OPEN_CUTS: usize = 2;
-/// Rounds of a loop within a loop from which on bounds of the outer one that are no constants cost nothing beside them.
-const MANY_ROUNDS: i64 = 64;
-
 /// Cuts the loops of a phase.
 pub(super) fn cut(phase: &mut Phase) {
     let body = std::mem::take(&mut phase.body);
     let tasks = phase.grid.iter().map(most_rounds).fold(1, i64::saturating_mul);
-    let mut cutter = Cutter { exprs: &mut phase.exprs, counters: 0, room: MAX_GROWTH };
+    let mut cutter = Cutter { exprs: &mut phase.exprs, counters: 0, room: code::ADDED as usize };
     phase.body = cutter.all(body, tasks);
 }
 
@@ -56,7 +45,7 @@ struct Place<'a> {
 
 impl Place<'_> {
     fn within(times: i64) -> Place<'static> {
-        Place { times, settled: &[], open_cuts: MOST_OPEN_CUTS }
+        Place { times, settled: &[], open_cuts: code::MAX_OPEN_CUTS }
     }
 }
 
@@ -156,7 +145,7 @@ impl Cutter<'_> {
 
     /// Where to cut a loop, if it is worth it.
     fn find(&self, l: &Loop, body: &[Stmt], place: Place<'_>) -> Option<CutAt> {
-        if most_rounds(l) < FEWEST_ROUNDS {
+        if most_rounds(l) < code::FEWEST_ROUNDS {
             return None;
         }
         let (mut inner, mut roots, mut serial) = (Vec::new(), Vec::new(), 0);
@@ -184,7 +173,7 @@ impl Cutter<'_> {
         }
         // In short loops, and around such, a condition costs little in each round, and bounds that are no constants much.
         let elements = place.times.saturating_mul(most_rounds(l)).saturating_mul(elements(body));
-        let few = (1..MANY_ROUNDS).contains(&serial) || elements < FEW_ELEMENTS;
+        let few = (1..code::MANY_ROUNDS).contains(&serial) || elements < code::FEWEST_STORED;
         let mut found: Option<CutAt> = None;
         for id in reachable.into_iter().filter(|id| !place.settled.contains(id)) {
             let Some((before, from, to)) = self.change(id, l, &inner) else { continue };

@@ -22,6 +22,7 @@ mod tail;
 mod tighten;
 mod variants;
 
+use crate::costs::limits::steps;
 use tighten::size_of;
 pub use variants::{lower_variants, values_at};
 
@@ -156,10 +157,6 @@ fn loops(kernel: &Kernel, schedule: &Schedule) -> Result<Program, LowerError> {
     lowered.verify().map_err(broken)?;
     Ok(Program { lowered, packs, workspaces })
 }
-
-/// Points that the full rounds of a stage visit, for each that there is, at most: more than any tile needs, and few enough
-/// to compute.
-const MAX_PADDING: f64 = 1024.0;
 
 fn is_root(s: &Scheduled, stage: usize) -> bool {
     let read = s.kernel.stages[stage].outs.contains(&Out::Temp);
@@ -406,13 +403,12 @@ impl<'s> Lowerer<'s> {
             (points / round).ceil() * round / points
         };
         let times: f64 = region.iter().map(of_axis).product();
-        if times <= MAX_PADDING {
+        let most = steps::MAX_COPIES as f64;
+        if times <= most {
             return Ok(());
         }
         let name = &self.s.kernel.stages[stage].name;
-        Err(format!(
-            "full rounds of `{name}` would visit {times:.0} times the points there are; {MAX_PADDING} is the most"
-        ))
+        Err(format!("full rounds of `{name}` would visit {times:.0} times the points there are; {most} is the most"))
     }
 
     /// The stages placed at loop `l` of `consumer`, each for the region read inside.

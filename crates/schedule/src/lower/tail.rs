@@ -6,6 +6,7 @@
 //! a region are computed by a tile of half, a quarter, … of the rows, if so many are left at most.
 
 use super::{Lowerer, Made, Nest};
+use crate::costs::limits::registers;
 use crate::kernel::contraction::{Contraction, recognise};
 use svod_dtype::Const;
 use svod_ir::alu::Alu;
@@ -13,9 +14,6 @@ use svod_ir::expr::{Expr, ExprId, Mem};
 use svod_ir::kernel::{AxisId, Out};
 use svod_ir::lowered::{Home, Loop, LoopKind, Micro, Stmt, TileOperand};
 use svod_ir::size::{Size, Variable};
-
-/// Lanes in which a tile at the edge is stored, at most.
-const MAX_LANES: u32 = 16;
 
 impl Lowerer<'_> {
     /// Whether another stage's tiles have stored what is left to emit of an output.
@@ -110,7 +108,7 @@ impl Lowerer<'_> {
         let fresh = tile.start.as_const() == Some(0);
         let micro = Micro { c, start: Size::ZERO, ..tile.clone() };
 
-        let lanes = (1 << tile.cols.trailing_zeros()).min(MAX_LANES);
+        let lanes = (1 << tile.cols.trailing_zeros()).min(registers::WIDEST as u32);
         let row = self.fresh("row", i64::from(tile.rows))?;
         let vector = self.fresh("vector", i64::from(tile.cols / lanes))?;
         let lane = self.fresh("lane", i64::from(lanes))?;

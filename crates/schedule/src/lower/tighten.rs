@@ -8,17 +8,12 @@
 //! if that is infinite or NaN. A row with nothing visible stays NaN, as 0 / 0.
 
 use super::{Env, Lowerer};
+use crate::costs::limits::{code, kernels};
 use svod_dtype::{Const, DType};
 use svod_ir::alu::Alu;
 use svod_ir::expr::{Expr, ExprId, ExprPool, Mem};
 use svod_ir::kernel::{Body, Emit, Kernel, Monoid};
 use svod_ir::size::{Size, Variable};
-
-/// Reductions end at multiples of this, so that vectors and tiles have no short tails.
-const GRAIN: i64 = 64;
-
-/// Operations that are looked through, stages included.
-const DEEPEST: usize = 24;
 
 /// A value that hidden elements have.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -44,7 +39,8 @@ impl Lowerer<'_> {
             _ => return,
         };
         let var = &kernel.axes[axis.index()].var;
-        let find = |h: &Hidden| Search { kernel, along: var }.from(carry.element, *h, &|_| None, DEEPEST);
+        let find =
+            |h: &Hidden| Search { kernel, along: var }.from(carry.element, *h, &|_| None, kernels::MAX_LOOKED_THROUGH);
         let Some(mut end) = hidden.iter().find_map(find) else { return };
         for (other, span) in env.iter().filter(|(a, _)| *a != axis) {
             let var = &kernel.axes[other.index()].var;
@@ -54,7 +50,7 @@ impl Lowerer<'_> {
             end = with(if slope >= 0 { &last } else { &span.base }, &end);
         }
         let Some(span) = env.get_mut(axis).filter(|s| s.base == Size::from(0)) else { return };
-        span.remaining = span.remaining.min(end.max(0i64).round_up(GRAIN));
+        span.remaining = span.remaining.min(end.max(0i64).round_up(code::GRAIN));
     }
 }
 

@@ -2,18 +2,11 @@
 //!
 //! See [`crate::lower`]'s cascade for why long sums go block by block.
 
+use crate::costs::limits::sums;
 use svod_dtype::DType;
 use svod_ir::alu::Alu;
 use svod_ir::expr::{Expr, ExprPool};
 use svod_ir::kernel::{Carry, Monoid};
-
-/// Additions that one accumulator takes without a cascade.
-pub(crate) const LONGEST_SUM: i64 = 128;
-/// As [`LONGEST_SUM`], where totals are wider and so lose nothing: all of the error is that of a block, whose lanes are
-/// then no longer than those of NumPy's pairwise sums.
-const LONGEST_PART: i64 = 16;
-/// As [`LONGEST_SUM`], of products: libraries add those up in fours and eights before they are added to a sum.
-const LONGEST_SUM_OF_PRODUCTS: i64 = 12;
 
 /// Whether the order of additions matters, and is free.
 pub(crate) fn cascades(carries: &[Carry]) -> bool {
@@ -37,9 +30,9 @@ pub(crate) fn totals_are_wider(exprs: &ExprPool, carries: &[Carry]) -> bool {
 /// Additions that one accumulator of such carries takes at most, where nothing is in the way of a cascade.
 pub(crate) fn longest_sum(exprs: &ExprPool, carries: &[Carry]) -> i64 {
     match are_products(exprs, carries) {
-        true => LONGEST_SUM_OF_PRODUCTS,
-        false if totals_are_wider(exprs, carries) => LONGEST_PART,
-        false => LONGEST_SUM,
+        true => sums::LONGEST_OF_PRODUCTS,
+        false if totals_are_wider(exprs, carries) => sums::LONGEST_PART,
+        false => sums::LONGEST,
     }
 }
 

@@ -10,7 +10,7 @@
 //! Where the blocks lie follows from the shapes alone, so that results do not depend on the number
 //! of threads.
 
-use crate::kernel::contraction::NARROWEST;
+use crate::costs::limits::{groups, memory, products, registers, tasks};
 use smallvec::SmallVec;
 use std::sync::LazyLock;
 use svod_dtype::{Const, DType};
@@ -24,44 +24,6 @@ use svod_ir::size::Size;
 pub(crate) static BLOCKS: LazyLock<RuleSet> = LazyLock::new(|| {
     RuleSet::new(&[Family { name: "blocks", holds_for: |_| true, equations: "", function: Some(block) }])
 });
-
-/// As many rows run side by side without blocks.
-const ROWS: i64 = 16;
-
-/// Elements of a block of a scan: its second reading finds them in a cache.
-const SCANNED: i64 = 1 << 14;
-
-/// Elements of a block of a scan at least where groups of threads do tasks: of a row, which a block of threads scans, and
-/// of columns, each of which a thread scans.
-const SCANNED_ROW: i64 = 1 << 12;
-const SCANNED_COLUMN: i64 = 1 << 6;
-/// Rows, and warps or single threads that scan columns, with which there need be no blocks.
-const ROWS_OF_GROUPS: i64 = 1 << 12;
-const WARPS_OF_COLUMNS: i64 = 1 << 10;
-const THREADS_OF_COLUMNS: i64 = 1 << 15;
-/// Columns that a warp scans, and so many that its threads do not lie idle.
-const COLUMNS: i64 = 128;
-const FEWEST_COLUMNS: i64 = 32;
-
-/// Points of a block of a scatter at least.
-const SCATTERED: i64 = 1 << 16;
-
-/// Blocks of a scatter at most: each has elements of its own, to be initialised and combined.
-const PRIVATE: i64 = 8;
-
-/// Rows and columns of a contraction whose depth is cut, at most: one task has all of those of a block, and reads its
-/// operands once.
-const NARROW: i64 = 256;
-
-/// Depth of a block of a contraction at least.
-const MULTIPLIED: i64 = 1 << 9;
-
-/// Blocks of contractions at least, and at most, where those of a batch count together.
-const FEWEST_SUMS: i64 = 8;
-const MOST_SUMS: i64 = 32;
-
-/// How much more a contraction has to read than the blocks' sums are.
-const MORE: i64 = 8;
 
 /// Whether a rule may apply to a node.
 pub(crate) fn is_chain(op: &Op) -> bool {
@@ -81,9 +43,14 @@ fn scan_of_groups(node: &UOp, by: Monoid, axis: usize, inclusive: bool) -> Resul
     let outer: i64 = extents[..axis].iter().product();
     let columns: i64 = extents[axis + 1..].iter().product();
     let most = match columns {
-        1 => (n / SCANNED_ROW).min(ROWS_OF_GROUPS / outer.max(1)),
-        ..FEWEST_COLUMNS => (n / SCANNED_COLUMN).min(THREADS_OF_COLUMNS / (outer * columns).max(1)),
-        _ => (n / SCANNED_COLUMN).min(WARPS_OF_COLUMNS / (outer * ((columns + COLUMNS - 1) / COLUMNS)).max(1)),
+        1 => (n / groups::BLOCK_OF_ROW).min(tasks::GROUPS.parts / outer.max(1)),
+        ..groups::WARP => {
+            (n / groups::BLOCK_OF_COLUMN).min(groups::WARPS_OF_COLUMNS * groups::WARP / (outer * columns).max(1))
+        }
+        _ => (n / groups::BLOCK_OF_COLUMN).min(
+            groups::WARPS_OF_COLUMNS
+                / (outer * ((columns + groups::COLUMNS_OF_WARP - 1) / groups::COLUMNS_OF_WARP)).max(1),
+        ),
     };
     // Blocks are at most twice as long, or half as many, as they could be: none of them is cut again.
     if most <= 2 {
@@ -137,7 +104,7 @@ fn blocks_of_scan(node: &UOp, axis: usize) -> Option<i64> {
     let extents = constant(node.shape())?;
     let n = extents[axis];
     let rows = extents.iter().product::<i64>() / n.max(1);
-    (rows < ROWS && n >= 4 * SCANNED).then(|| blocks(n, n / SCANNED))
+    (rows < tasks::CPU.results && n >= 4 * memory::READ_AGAIN).then(|| blocks(n, n / memory::READ_AGAIN))
 }
 
 fn scan(node: &UOp, by: Monoid, axis: usize, inclusive: bool, count: i64) -> Result<Option<UOp>, GraphError> {
@@ -184,8 +151,8 @@ fn scatter(node: &UOp, axis: usize, by: Monoid) -> Result<Option<UOp>, GraphErro
     let elements = into.iter().product::<i64>();
     // Rows apart already give enough to do side by side.
     let apart = points / from[axis].max(1);
-    let count = (points / SCATTERED).min(points / elements.max(1) / 4).min(PRIVATE).min(from[axis]);
-    if apart >= ROWS || count < 2 {
+    let count = (points / tasks::CPU.task).min(points / elements.max(1) / 4).min(tasks::FEW).min(from[axis]);
+    if apart >= tasks::CPU.results || count < 2 {
         return Ok(None);
     }
     // A power of two: as many for each of two or four threads.
@@ -230,16 +197,16 @@ fn contraction(node: &UOp, reduced: &[usize]) -> Result<Option<UOp>, GraphError>
     let Some(&axis) = reduced.iter().max_by_key(|d| extents[**d]).filter(|_| whole) else { return Ok(None) };
     let (few, many) = (rows.min(columns), rows.max(columns));
     // A few rows are read where they lie.
-    if few <= NARROWEST || many > NARROW {
+    if few <= registers::FEWEST_LANES || many > products::MAX_CUT {
         return Ok(None);
     }
-    let little = depth.saturating_mul(rows + columns) / (MORE * rows * columns);
-    let most = (depth / MULTIPLIED).min(MOST_SUMS / outer.max(1)).min(little).min(extents[axis]);
+    let little = depth.saturating_mul(rows + columns) / (products::MORE * rows * columns);
+    let most = (depth / products::MULTIPLIED).min(tasks::MANY / outer.max(1)).min(little).min(extents[axis]);
     // Where there are kernels of products by tensor cores, these divide the depth themselves.
     let by_units = node.device().is_some_and(|device| !device.is_host()) && factors.iter().all(of_half_words);
     // An attention's weights make one kernel with this product.
     let chained = |factor: &UOp| reduced.iter().any(|d| may_be_weights(factor, *d));
-    if by_units || most < FEWEST_SUMS || factors.iter().any(chained) {
+    if by_units || most < tasks::FEW || factors.iter().any(chained) {
         return Ok(None);
     }
     let count = blocks(extents[axis], most);

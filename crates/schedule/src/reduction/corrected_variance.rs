@@ -7,16 +7,12 @@
 //! parts have it wherever their points are: it is with what parts that have means of their own are put together.
 
 use crate::costs::Caches;
+use crate::costs::limits::kernels;
 use svod_dtype::Const;
 use svod_ir::alu::Alu;
 use svod_ir::expr::{Expr, ExprId, ExprPool, Mem, ParamId};
 use svod_ir::kernel::{AxisId, Body, Carry, Emit, Kernel, Monoid, Param};
 use svod_ir::size::{Size, Variable};
-
-/// Running values of one reduction at most: each has accumulators in registers.
-const MAX_CARRIES: usize = 6;
-/// By how much a number by which a sum is divided may differ from that of its terms, of which it is a rounding.
-const ROUNDED: f64 = 1e-6;
 
 /// A running value that sums squares of deviations from a mean of the same points.
 struct Squares {
@@ -152,7 +148,7 @@ fn quotient(kernel: &Kernel, reader: usize, mut e: ExprId) -> Option<(Sum, Divid
 impl Divided {
     /// Whether that divides by so many points.
     fn is_by(&self, exprs: &ExprPool, points: &Size) -> bool {
-        let near = |value: f64, right: f64| (value - right).abs() <= ROUNDED * right;
+        let near = |value: f64, right: f64| (value - right).abs() <= kernels::ROUNDED * right;
         let known = points.as_const().map(|n| n as f64);
         match self {
             Divided::Times(factor) => known.is_some_and(|n| near(factor.as_f64() * n, 1.0)),
@@ -185,7 +181,7 @@ fn correct(kernel: &mut Kernel, stage: usize, found: &Squares) {
         carries.push(sum);
         carries.len() - 1
     });
-    if carries.len() > MAX_CARRIES {
+    if carries.len() > kernels::MAX_CORRECTED {
         return;
     }
     let old = kernel.exprs.clone();

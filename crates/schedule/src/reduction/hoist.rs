@@ -4,19 +4,13 @@
 //! more points than there are results, what it makes of them and of constants alone becomes a result, if it takes
 //! long. A row whose elements lie across memory would have it in its innermost loop.
 
+use crate::costs::limits::{code, kernels};
 use crate::kernel::contraction::{recognise, stage_axes, window};
 use crate::kernel::rewrite::drop_unread;
 use svod_ir::expr::{Expr, ExprId, ExprPool, Mem, TempId};
 use svod_ir::kernel::{Body, Emit, Kernel, Out};
 use svod_ir::lowered::cost::instructions_of;
 use svod_ir::size::Size;
-
-/// Instructions of an operation that is worth a result of its own at least. A division, which makes means of
-/// sums, is not: parts of a reduction are told from the whole by their means ([`crate::apply`]).
-const SLOW: u32 = 12;
-
-/// Results of one reduction at most.
-const MAX_RESULTS: usize = 8;
 
 /// Moves what is slow to the reductions that it depends on.
 pub(crate) fn hoist(mut kernel: Kernel) -> Kernel {
@@ -27,7 +21,7 @@ pub(crate) fn hoist(mut kernel: Kernel) -> Kernel {
             continue;
         }
         let hoisted = hoisted_by(&kernel, reduction);
-        if !hoisted.is_empty() && kernel.stages[reduction].outs.len() + hoisted.len() <= MAX_RESULTS {
+        if !hoisted.is_empty() && kernel.stages[reduction].outs.len() + hoisted.len() <= kernels::MAX_OUTPUTS {
             move_to(&mut kernel, reduction, &hoisted);
             drop_unread(&mut kernel, reduction);
         }
@@ -66,7 +60,7 @@ fn hoisted_by(kernel: &Kernel, reduction: usize) -> Vec<ExprId> {
             Expr::Alu(..) | Expr::Cast(..) | Expr::Bitcast(..) => {
                 let operands = node.operands();
                 let slow = match node {
-                    Expr::Alu(op, _) => instructions_of(*op, pool.dtype(operands[0])) >= SLOW,
+                    Expr::Alu(op, _) => instructions_of(*op, pool.dtype(operands[0])) >= code::SLOW,
                     _ => false,
                 };
                 let join = |made: Made, other: Made| match (made, other) {

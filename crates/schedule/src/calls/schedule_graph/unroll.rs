@@ -3,11 +3,9 @@
 use super::order::{Event, Order};
 use super::{Node, NodeId, RangeKind, ScheduleGraph, ScheduleGraphError};
 use crate::calls::preschedule::{BufferSpec, Item, KernelInvocation, PreSchedule, Slot};
+use crate::costs::limits::kernels;
 use rustc_hash::FxHashMap;
 use svod_ir::size::{BoundVariable, Variable};
-
-/// Invocations of a schedule at most.
-const MAX_INVOCATIONS: usize = 1 << 20;
 
 /// A call with its arguments resolved.
 struct Call {
@@ -101,13 +99,13 @@ fn run(
                 let value = |range: usize| open.iter().find(|(r, ..)| *r == range).map(|(_, _, value)| *value);
                 let fixed = loops.iter().filter_map(|(name, range)| Some((name.clone(), value(*range)?))).collect();
                 invocations.push(KernelInvocation { fixed, ..invocation.clone() });
-                if invocations.len() > MAX_INVOCATIONS {
+                if invocations.len() > kernels::MAX_CALLS {
                     let iterations = open.iter().map(|(range, ..)| {
                         let (min, max) = bounds(*range);
                         max.saturating_sub(min).saturating_add(1)
                     });
                     let iterations = iterations.collect();
-                    return Err(ScheduleGraphError::TooLong { limit: MAX_INVOCATIONS, iterations });
+                    return Err(ScheduleGraphError::TooLong { limit: kernels::MAX_CALLS, iterations });
                 }
             }
         }

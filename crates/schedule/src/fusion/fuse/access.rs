@@ -3,6 +3,7 @@
 use super::costs::elements;
 use super::shapes::merged;
 use super::{Fuse, bound, is_order};
+use crate::costs::limits::kernels;
 use rustc_hash::FxHasher;
 use smallvec::{SmallVec, smallvec};
 use std::hash::{Hash, Hasher};
@@ -11,9 +12,6 @@ use svod_ir::graph::shape::squeezed;
 use svod_ir::graph::walk::NodeIndex;
 use svod_ir::graph::{Op, UOp};
 use svod_ir::size::Size;
-
-/// Accesses of a node that are remembered: any more count as different ones.
-const MOST_SEEN: usize = 32;
 
 /// The axes of the kernel that one dimension of a node is read through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -280,7 +278,7 @@ impl Fuse<'_> {
             known.points = known.points.max(reads.points);
             return;
         }
-        if wanted.seen.len() < MOST_SEEN {
+        if wanted.seen.len() < kernels::MAX_SEEN {
             wanted.seen.push(is);
         }
         known.variants = known.variants.saturating_add(reads.variants);

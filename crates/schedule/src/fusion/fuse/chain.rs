@@ -9,19 +9,13 @@
 
 use super::is_contraction;
 use super::shapes::repeated_dims;
-use crate::costs::limits::{FEWEST_ROWS, ONE_TASK};
+use crate::costs::limits::{kernels, products, tasks};
 use rustc_hash::FxHashMap;
 use svod_ir::alu::Alu;
 use svod_ir::graph::shape::squeezed;
 use svod_ir::graph::walk::NodeIndex;
 use svod_ir::graph::{Graph, Op};
 use svod_ir::kernel::Monoid;
-
-/// Nodes below the weights, masks included, at most.
-const LONGEST: usize = 96;
-
-/// Elements of one row's keys and values together at most: they are copied into a task's scratch.
-const MOST_COPIED: i64 = 1 << 26;
 
 /// What a node is to the chain that it belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,7 +92,7 @@ fn rows_below(
             }
             continue;
         }
-        if known.len() == LONGEST {
+        if known.len() == kernels::MAX_WEIGHTS {
             return None;
         }
         let value = &graph.nodes()[n as usize];
@@ -153,7 +147,7 @@ fn rows_below(
     }));
     let own = |n: &NodeIndex| *n == product || found.iter().any(|(f, _)| f == n);
     let closed = found.iter().all(|(n, _)| users[*n as usize].iter().all(own) && !graph.roots().contains(n));
-    (closed && copied(graph, product, axis, scores) <= MOST_COPIED).then_some(found)
+    (closed && copied(graph, product, axis, scores) <= products::MOST_COPIED).then_some(found)
 }
 
 /// Whether each element is one of the operand's, found through its dimensions.
@@ -204,7 +198,7 @@ fn lacking(graph: &Graph, node: NodeIndex) -> Option<[u64; 2]> {
 /// Whether the heads of single rows keep threads busy, or are little work.
 fn worth_a_kernel(graph: &Graph, scores: NodeIndex, keys: i64) -> bool {
     let most = |node: NodeIndex| graph.nodes()[node as usize].numel().upper_bound().unwrap_or(i64::MAX);
-    most(scores) / keys.max(1) >= FEWEST_ROWS || most(graph.sources(scores)[0]) <= ONE_TASK
+    most(scores) / keys.max(1) >= tasks::FEW || most(graph.sources(scores)[0]) <= tasks::CPU.task
 }
 
 /// Whether scores without a reduction of their rows are those of an attention all the same: of several heads, each

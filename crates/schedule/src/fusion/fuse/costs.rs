@@ -1,7 +1,8 @@
 //! What values are made of, if they are computed where they are read.
 
 use super::{is_barrier, is_source};
-use crate::costs::limits::MAX_REPEATED;
+use crate::costs::limits::kernels;
+use crate::costs::limits::kernels::MAX_REPEATED;
 use crate::graph::place::is_transfer;
 use svod_ir::alu::Alu;
 use svod_ir::graph::walk::NodeIndex;
@@ -24,7 +25,6 @@ pub(super) fn elements(value: &UOp) -> i64 {
 
 impl Costs {
     pub fn of(graph: &Graph, users: &[Vec<NodeIndex>]) -> Costs {
-        const MANY: u32 = 1 << 20;
         let mut costs =
             Costs { operations: Vec::with_capacity(graph.len()), operands: Vec::with_capacity(graph.len()) };
         let expected = |costs: &Costs, node: NodeIndex| {
@@ -47,7 +47,7 @@ impl Costs {
             };
             let operations = |s: &NodeIndex| if expected(&costs, *s) { 0 } else { costs.operations[*s as usize] };
             let below = sources.iter().map(operations).fold(own, u32::saturating_add);
-            costs.operations.push(if memory { 0 } else { below.min(MANY) });
+            costs.operations.push(if memory { 0 } else { below.min(kernels::MAX_COUNTED) });
             let read = |s: &NodeIndex| {
                 let of = elements(&graph.nodes()[*s as usize]);
                 let bytes = match expected(&costs, *s) {

@@ -6,6 +6,7 @@
 use super::chain::{Chain, Role};
 use super::is_source;
 use super::shapes::repeated_dims;
+use crate::costs::limits::kernels;
 use crate::fusion::Purpose;
 use svod_dtype::DType;
 use svod_ir::alu::Alu;
@@ -14,9 +15,6 @@ use svod_ir::graph::walk::NodeIndex;
 use svod_ir::graph::{Graph, Op};
 use svod_ir::kernel::Monoid;
 use svod_ir::size::Size;
-
-/// Movements and conversions between an operand and its product at most.
-const LONGEST: usize = 32;
 
 /// The chain below a sum of products, with its operands, if there is a kernel for it.
 pub(super) fn whole(graph: &Graph, node: NodeIndex, mut chain: Chain, how: Purpose) -> Option<Chain> {
@@ -71,7 +69,7 @@ pub(super) fn whole(graph: &Graph, node: NodeIndex, mut chain: Chain, how: Purpo
 fn below(graph: &Graph, node: NodeIndex) -> NodeIndex {
     let moves = |op: &Op| matches!(op, Op::Cast(_) | Op::Reshape(_) | Op::Permute(_) | Op::Expand(_)) || op.is_mark();
     let mut at = node;
-    for _ in 0..LONGEST {
+    for _ in 0..kernels::MAX_SEEN {
         match graph.sources(at).first().filter(|_| moves(graph.nodes()[at as usize].op())) {
             Some(source) => at = *source,
             None => break,
@@ -84,7 +82,7 @@ fn below(graph: &Graph, node: NodeIndex) -> NodeIndex {
 fn narrow(graph: &Graph, factor: NodeIndex, along: usize) -> Option<(NodeIndex, DType)> {
     let (mut at, mut along) = (factor, along);
     let mut widened = None;
-    for _ in 0..LONGEST {
+    for _ in 0..kernels::MAX_SEEN {
         let value = &graph.nodes()[at as usize];
         let Some(source) = graph.sources(at).first().copied() else { break };
         let inner = graph.nodes()[source as usize].shape();

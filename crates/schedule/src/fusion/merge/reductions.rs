@@ -1,12 +1,10 @@
 //! Several reductions of the same points are one reduction with several running values.
 
+use crate::costs::limits::kernels;
 use crate::kernel::contraction::recognise;
 use svod_ir::expr::{Expr, ExprId, ExprPool, Mem, TempId};
 use svod_ir::kernel::{AxisId, Body, Carry, Emit, Kernel, Stage};
 use svod_ir::size::{Size, Variable};
-
-/// Running values of one reduction at most: each has accumulators in registers.
-const MAX_CARRIES: usize = 4;
 
 /// Makes one reduction of those that visit the same points and do not need one another.
 pub(super) fn merge_reductions(kernel: &mut Kernel) {
@@ -44,7 +42,7 @@ fn may_merge(kernel: &Kernel, earlier: usize, later: usize) -> bool {
     a.over == b.over
         && !products
         && extents(inner) == extents(with)
-        && some.len() + more.len() <= MAX_CARRIES
+        && some.len() + more.len() <= kernels::MAX_CARRIES
         && reads.iter().all(before)
 }
 

@@ -6,7 +6,7 @@
 
 use super::join::written_by;
 use crate::costs::Caches;
-use crate::costs::limits::{COLUMNS, FEWEST_ROWS, MAX_PAIRINGS, ONE_TASK};
+use crate::costs::limits::{kernels, memory, tasks};
 use crate::kernel::Ranged;
 use svod_ir::expr::{Expr, ExprId, Mem, ParamId};
 use svod_ir::graph::Graph;
@@ -82,7 +82,7 @@ impl Pair<'_> {
         }
         for (p, index) in &self.reads[1] {
             for (_, places) in self.same_node(*p) {
-                if tried.len() == MAX_PAIRINGS {
+                if tried.len() == kernels::MAX_COMPARED {
                     return tried;
                 }
                 let pairs = self.pairing(index, places);
@@ -171,13 +171,13 @@ impl Pair<'_> {
         // A map, or a reduction that waits for another, reads memory again, in strips of columns.
         let written = first_is_map || second_is_map;
         let strips = strips.is_none_or(|(rows, bytes)| self.caches.hold_strips(rows, bytes, written));
-        if points > COLUMNS && (written || self.waits()) && !strips {
+        if points > memory::COLUMNS && (written || self.waits()) && !strips {
             return None;
         }
         // Reductions of few results are cut in parts, whose size is chosen so that they fit.
-        let parts = whole && points < if across { COLUMNS } else { FEWEST_ROWS };
+        let parts = whole && points < if across { memory::COLUMNS } else { tasks::FEW };
         let fits = self.caches.holds(row_bytes) || parts || (whole && self.is_one_fold());
-        let parallel = points >= FEWEST_ROWS || whole || self.points() <= ONE_TASK;
+        let parallel = points >= tasks::FEW || whole || self.points() <= tasks::CPU.task;
         let spared = shared.iter().map(|n| bytes(self.graph, *n)).fold(0, i64::saturating_add);
         (fits && parallel).then_some(SharedRows { pairs, spared, row_bytes })
     }
@@ -244,7 +244,7 @@ impl Pair<'_> {
             let inner: Vec<AxisId> = axes.iter().copied().filter(is_inner).collect();
             let count = inner.iter().map(|a| extent(second, *a)).fold(1, i64::saturating_mul);
             let across = count > 1 && index.last().is_some_and(|e| axes.iter().any(|a| row(a) && names(*e, a)));
-            let side = if across { COLUMNS } else { 1 };
+            let side = if across { memory::COLUMNS } else { 1 };
             let param = &second.params[p.index()];
             let each = param.dtype.bytes() as i64;
             found.bytes = found.bytes.max(count.saturating_mul(side).saturating_mul(each));

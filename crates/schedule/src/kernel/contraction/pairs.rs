@@ -25,7 +25,7 @@ use svod_ir::kernel::{Axis, AxisId, Body, Kernel};
 use svod_ir::size::{Size, Variable};
 
 /// Bits of a half.
-const HALF: i64 = 16;
+const HALF: i64 = 8 * DType::BF16.bytes() as i64;
 
 /// Two operands, whose elements are words of pairs, and the type of a half.
 pub(super) struct Words {

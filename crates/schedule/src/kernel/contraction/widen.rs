@@ -5,15 +5,13 @@
 //! the weights are wanted as they were as well, by their own sum, both are kept.
 
 use super::factors;
+use crate::costs::limits::kernels;
 use crate::kernel::rewrite::drop_unread;
 use crate::kernel::rewrite::rewrite;
 use smallvec::SmallVec;
 use svod_dtype::DType;
 use svod_ir::expr::{Expr, ExprId, ExprPool, Mem, TempId};
 use svod_ir::kernel::{Body, Kernel, Out};
-
-/// Values of one stage at most.
-const MAX_VALUES: usize = 8;
 
 /// A value of another stage, and the types that it is converted to, one after the other; the last one first.
 type Converted = (TempId, u8, SmallVec<[DType; 2]>);
@@ -37,7 +35,7 @@ fn converted_rows(kernel: &Kernel, product: usize) -> Option<Converted> {
         let from = kernel.exprs.dtype(values[usize::from(found.1)]);
         let floats = from.is_float() && found.2.iter().all(|to| to.is_float());
         let kept = stage.outs.iter().all(|out| *out == Out::Temp);
-        (floats && kept && values.len() < MAX_VALUES).then_some(found)
+        (floats && kept && values.len() < kernels::MAX_OUTPUTS).then_some(found)
     })
 }
 

@@ -17,6 +17,7 @@
 //! computed and read by nobody.
 
 use super::{Contraction, add_axis, axes_of, factors, recognise};
+use crate::costs::limits::products;
 use svod_dtype::Const;
 use svod_ir::alu::Alu;
 use svod_ir::expr::{Expr, ExprId, ExprPool, Mem, TempId};
@@ -59,9 +60,6 @@ pub(crate) fn windows(kernel: &Kernel, stage: usize) -> Option<Windows> {
     [(b, a), (a, b)].into_iter().find_map(|(value, weights)| windows_over(kernel, stage, value, weights))
 }
 
-/// The points computed for each that is wanted, at most, for a plane to be worth having.
-const MAX_WASTE: i64 = 4;
-
 /// Whether a stage is a convolution whose flat axis is mostly points of its own: so it is not where
 /// the taps are the larger image, as in the gradient of a kernel, which is a product of channels for each of its points.
 pub(crate) fn is_convolution(kernel: &Kernel, stage: usize) -> bool {
@@ -77,7 +75,7 @@ pub(crate) fn is_convolution(kernel: &Kernel, stage: usize) -> bool {
         [.., rows, columns] => {
             let (Some(rows), Some(own)) = (extent(rows), extent(columns)) else { return true };
             let points = (rows - 1).saturating_mul(own + columns.reach) + own;
-            points <= rows.saturating_mul(own).saturating_mul(MAX_WASTE)
+            points <= rows.saturating_mul(own).saturating_mul(products::MAX_WASTE)
         }
         _ => true,
     }

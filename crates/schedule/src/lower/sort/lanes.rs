@@ -11,6 +11,7 @@
 use super::blocks::Blocks;
 use super::{Array, Order, Points};
 use crate::apply::Scheduled;
+use crate::costs::limits::{registers, sorts};
 use crate::lower::{Lowerer, Made, Nest, Span};
 use svod_dtype::{Const, DType};
 use svod_ir::alu::Alu;
@@ -19,15 +20,6 @@ use svod_ir::kernel::Param;
 use svod_ir::lowered::{Home, LoopKind, Phase, Stmt};
 use svod_ir::single_variable;
 use svod_ir::size::Size;
-
-/// Digits that are lanes of a vector.
-const DIGITS: i64 = 128;
-/// Chunks of blocks of a row, about as many.
-const CHUNKS: i64 = 64;
-/// Vectors of points that are loaded at one time.
-const VECTORS: i64 = 4;
-/// Rows of counts that are loaded at one time; a chunk is a multiple of so many blocks.
-const STEPS: i64 = 8;
 
 /// Registers with an element for each lane; keys and positions are those of several vectors.
 struct Lanes {
@@ -62,12 +54,14 @@ struct Range {
 pub(super) fn blocks(s: &Scheduled, order: &Order, lanes: i64) -> Made<(Vec<Phase>, Vec<Param>)> {
     let stage = order.stage;
     let mut blocks = Blocks::of(s, order)?;
-    if blocks.block.divisible_by(lanes * VECTORS) != Some(true) {
-        return Err(format!("a block of a sort is a multiple of {VECTORS} vectors of its {lanes} lanes"));
+    if blocks.block.divisible_by(lanes * sorts::VECTORS) != Some(true) {
+        return Err(format!("a block of a sort is a multiple of {} vectors of its {lanes} lanes", sorts::VECTORS));
     }
     let count = blocks.count.clone();
     let most = count.upper_bound().ok_or("a sort of points without an upper bound")?.max(1);
-    let chunk = (((most + CHUNKS - 1) / CHUNKS + STEPS - 1) / STEPS * STEPS).max(STEPS);
+    let chunk = (((most + sorts::CHUNKS - 1) / sorts::CHUNKS + registers::STEPS - 1) / registers::STEPS
+        * registers::STEPS)
+        .max(registers::STEPS);
     let chunks = count.ceil_div(chunk);
     let digits = Size::from(order.digits());
     let [counts, starts] = [(); 2].map(|()| blocks.share(order.position, &[count.clone(), digits.clone()]));
@@ -92,7 +86,7 @@ pub(super) fn blocks(s: &Scheduled, order: &Order, lanes: i64) -> Made<(Vec<Phas
                     lowerer.counts_in_lanes(order, lanes, &nest, &[(pass, own(&counts))], from.as_ref(), &range)?
                 }
                 Step::Sum => {
-                    let part = lowerer.grid(stage, order.along, &Size::from(order.digits() / DIGITS));
+                    let part = lowerer.grid(stage, order.along, &Size::from(order.digits() / sorts::DIGITS));
                     lowerer.sums_of_chunk(order, [&counts, &own(&sums)], [&at, &part], chunk, &count)?
                 }
                 Step::Start => {
@@ -149,8 +143,8 @@ impl Lowerer<'_> {
     fn lanes(&mut self, order: &Order, lanes: i64) -> Lanes {
         let mut of = |name, dtype, shape: &[i64]| self.lanes_of(name, dtype, shape);
         Lanes {
-            key: of("key", order.dtype, &[VECTORS, lanes]),
-            position: of("position", order.position, &[VECTORS, lanes]),
+            key: of("key", order.dtype, &[sorts::VECTORS, lanes]),
+            position: of("position", order.position, &[sorts::VECTORS, lanes]),
             digit: of("digit", DType::U32, &[lanes]),
             start: of("start", order.position, &[lanes]),
             place: of("place", order.position, &[lanes]),
@@ -172,12 +166,12 @@ impl Lowerer<'_> {
         load: &mut dyn FnMut(&mut Self, &Point) -> Made,
         inside: &mut dyn FnMut(&mut Self, &Point) -> Made,
     ) -> Made {
-        let rounds = range.count.ceil_div(lanes * VECTORS);
+        let rounds = range.count.ceil_div(lanes * sorts::VECTORS);
         self.repeat(order, &rounds, LoopKind::Serial, &mut |this, c| {
             let all = |this: &mut Self, each: &mut dyn FnMut(&mut Self, &Point) -> Made| {
-                this.repeat(order, &Size::from(VECTORS), LoopKind::Unroll, &mut |this, vector| {
+                this.repeat(order, &Size::from(sorts::VECTORS), LoopKind::Unroll, &mut |this, vector| {
                     this.repeat(order, &Size::from(lanes), LoopKind::Vector, &mut |this, lane| {
-                        let at = &range.first + &c * (lanes * VECTORS) + &vector * lanes + &lane;
+                        let at = &range.first + &c * (lanes * sorts::VECTORS) + &vector * lanes + &lane;
                         let all = (&at + 1).le(&order.points) == Some(true);
                         let is_inside = (!all).then(|| this.is_below(&at, &order.points));
                         each(this, &Point { at, vector: vector.clone(), lane, inside: is_inside })
@@ -347,9 +341,9 @@ impl Lowerer<'_> {
         kind: LoopKind,
         inside: &mut dyn FnMut(&mut Self, ExprId, [&Size; 2]) -> Made,
     ) -> Made {
-        self.repeat(order, &Size::from(order.digits() / DIGITS), kind, &mut |this, vector| {
-            this.repeat(order, &Size::from(DIGITS), LoopKind::Vector, &mut |this, lane| {
-                let at = this.phase.exprs.index(&vector * DIGITS + &lane);
+        self.repeat(order, &Size::from(order.digits() / sorts::DIGITS), kind, &mut |this, vector| {
+            this.repeat(order, &Size::from(sorts::DIGITS), LoopKind::Vector, &mut |this, lane| {
+                let at = this.phase.exprs.index(&vector * sorts::DIGITS + &lane);
                 inside(this, at, [&vector, &lane])
             })
         })
@@ -358,24 +352,25 @@ impl Lowerer<'_> {
     /// Counts become where the points of each digit start.
     fn starts_of_digits(&mut self, order: &Order, counts: &Array) -> Made {
         let (total, running) =
-            (self.register("total", counts.dtype), self.lanes_of("running", counts.dtype, &[DIGITS]));
+            (self.register("total", counts.dtype), self.lanes_of("running", counts.dtype, &[sorts::DIGITS]));
         let zero = self.number(counts.dtype, 0);
         let mut body = vec![self.write(&total, None, zero, None)];
         body.extend(self.repeat(
             order,
-            &Size::from(order.digits() / DIGITS),
+            &Size::from(order.digits() / sorts::DIGITS),
             LoopKind::Serial,
             &mut |this, vector| {
-                let mut body = this.repeat(order, &Size::from(DIGITS), LoopKind::Vector, &mut |this, lane| {
-                    let at = this.phase.exprs.index(&vector * DIGITS + &lane);
-                    let count = this.read(counts, Some(at));
-                    let mut body = vec![this.running_total(&total, &running, count, &lane)?];
-                    let lane = this.phase.exprs.index(lane);
-                    let running = this.read(&running, Some(lane));
-                    let before = this.phase.exprs.alu(Alu::Sub, &[running, count]);
-                    body.push(this.write(counts, Some(at), before, None));
-                    Ok(body)
-                })?;
+                let mut body =
+                    this.repeat(order, &Size::from(sorts::DIGITS), LoopKind::Vector, &mut |this, lane| {
+                        let at = this.phase.exprs.index(&vector * sorts::DIGITS + &lane);
+                        let count = this.read(counts, Some(at));
+                        let mut body = vec![this.running_total(&total, &running, count, &lane)?];
+                        let lane = this.phase.exprs.index(lane);
+                        let running = this.read(&running, Some(lane));
+                        let before = this.phase.exprs.alu(Alu::Sub, &[running, count]);
+                        body.push(this.write(counts, Some(at), before, None));
+                        Ok(body)
+                    })?;
                 body.push(this.last_of(&running, &total));
                 Ok(body)
             },
@@ -395,7 +390,7 @@ impl Lowerer<'_> {
 
     /// The last of the running totals is what precedes the next vector.
     fn last_of(&mut self, running: &Array, total: &Array) -> Stmt {
-        let last = self.phase.exprs.index(DIGITS - 1);
+        let last = self.phase.exprs.index(sorts::DIGITS - 1);
         let value = self.read(running, Some(last));
         self.write(total, None, value, None)
     }
@@ -407,8 +402,10 @@ impl Lowerer<'_> {
         count: &Size,
         inside: &mut dyn FnMut(&mut Self, &Size) -> Made,
     ) -> Made {
-        self.repeat(order, &count.ceil_div(STEPS), LoopKind::Serial, &mut |this, s| {
-            this.repeat(order, &Size::from(STEPS), LoopKind::Unroll, &mut |this, u| inside(this, &(&s * STEPS + &u)))
+        self.repeat(order, &count.ceil_div(registers::STEPS), LoopKind::Serial, &mut |this, s| {
+            this.repeat(order, &Size::from(registers::STEPS), LoopKind::Unroll, &mut |this, u| {
+                inside(this, &(&s * registers::STEPS + &u))
+            })
         })
     }
 
@@ -428,10 +425,10 @@ impl Lowerer<'_> {
         chunk: i64,
         blocks: &Size,
     ) -> Made {
-        let total = self.lanes_of("total", counts.dtype, &[DIGITS]);
+        let total = self.lanes_of("total", counts.dtype, &[sorts::DIGITS]);
         let vector = |this: &mut Self, inside: &mut dyn FnMut(&mut Self, ExprId, ExprId) -> Stmt| {
-            this.repeat(order, &Size::from(DIGITS), LoopKind::Vector, &mut |this, lane| {
-                let at = this.phase.exprs.index(part * DIGITS + &lane);
+            this.repeat(order, &Size::from(sorts::DIGITS), LoopKind::Vector, &mut |this, lane| {
+                let at = this.phase.exprs.index(part * sorts::DIGITS + &lane);
                 let lane = this.phase.exprs.index(lane);
                 Ok(vec![inside(this, lane, at)])
             })
@@ -465,10 +462,10 @@ impl Lowerer<'_> {
         chunk: i64,
         [blocks, chunks]: [&Size; 2],
     ) -> Made {
-        let shape = [order.digits() / DIGITS, DIGITS];
+        let shape = [order.digits() / sorts::DIGITS, sorts::DIGITS];
         let [totals, before] = ["totals", "before"].map(|name| self.lanes_of(name, counts.dtype, &shape));
         let (total, running) =
-            (self.register("total", counts.dtype), self.lanes_of("running", counts.dtype, &[DIGITS]));
+            (self.register("total", counts.dtype), self.lanes_of("running", counts.dtype, &[sorts::DIGITS]));
         let of = |array: &Array, vector: &Size| Array { row: vec![vector.clone()], ..array.clone() };
         let zero = self.number(counts.dtype, 0);
         let mut body = self.digits_of(order, LoopKind::Unroll, &mut |this, _, [vector, lane]| {
@@ -493,7 +490,7 @@ impl Lowerer<'_> {
         body.push(self.write(&total, None, zero, None));
         body.extend(self.repeat(order, &Size::from(shape[0]), LoopKind::Unroll, &mut |this, vector| {
             let (totals, before) = (of(&totals, &vector), of(&before, &vector));
-            let mut body = this.repeat(order, &Size::from(DIGITS), LoopKind::Vector, &mut |this, lane| {
+            let mut body = this.repeat(order, &Size::from(sorts::DIGITS), LoopKind::Vector, &mut |this, lane| {
                 let at = this.phase.exprs.index(lane.clone());
                 let count = this.read(&totals, Some(at));
                 let scanned = this.running_total(&total, &running, count, &lane)?;

@@ -13,6 +13,7 @@ mod select;
 
 use super::{Lowerer, Made, Nest, Span};
 use crate::apply::{LoopState, Runs, Scheduled};
+use crate::costs::limits::{registers, sorts};
 use blocks::Blocks;
 use svod_dtype::{Const, DType};
 use svod_ir::alu::Alu;
@@ -20,19 +21,6 @@ use svod_ir::expr::{Expr, ExprId, Mem, TempId};
 use svod_ir::kernel::{AxisId, Body, Out, Param};
 use svod_ir::lowered::{Home, Loop, LoopKind, Phase, Stmt};
 use svod_ir::size::{Size, Variable};
-
-/// Bits of a digit of few points: its histogram costs less than they do, and fits a first-level
-/// cache together with the lines that a pass writes.
-const NARROW: u32 = 8;
-
-/// Bits of a digit of many points: fewer passes, whose histogram still fits a first-level cache.
-const WIDE: u32 = 11;
-
-/// So many points are many.
-const MANY: i64 = 1 << 14;
-
-/// Lanes in which histograms are added up.
-const LANES: i64 = 16;
 
 /// What is sorted, and by what.
 #[derive(Clone)]
@@ -139,7 +127,7 @@ impl Lowerer<'_> {
         };
         let points = self.axis_extent(*along);
         let narrow = points.upper_bound().is_some_and(|n| n < i64::from(u32::MAX));
-        let many = points.upper_bound().is_none_or(|n| n >= MANY);
+        let many = points.upper_bound().is_none_or(|n| n >= sorts::MANY);
         let dtype = kernel.exprs.dtype(*key);
         let loops = &self.s.stages[stage].loops;
         let vector = (0..loops.len()).find(|l| loops[*l].axis == *along && loops[*l].runs == Runs::Vector);
@@ -150,7 +138,11 @@ impl Lowerer<'_> {
             to: *to,
             key: *key,
             results: results.clone(),
-            bits: if many && lanes.is_none() && dtype.bits() > 2 * NARROW { WIDE } else { NARROW },
+            bits: if many && lanes.is_none() && dtype.bits() > 2 * sorts::NARROW_DIGIT {
+                sorts::WIDE_DIGIT
+            } else {
+                sorts::NARROW_DIGIT
+            },
             lanes,
             dtype,
             position: if narrow { DType::U32 } else { DType::U64 },
@@ -260,14 +252,13 @@ impl Lowerer<'_> {
     /// A loop over the points of a range.
     fn each_point(&mut self, order: &Order, range: &Range, inside: &mut dyn FnMut(&mut Self, Size) -> Made) -> Made {
         // As many as a block of which one test says whether any point is left.
-        const TESTED: i64 = 64;
         let (count, most) = match range {
             Range::Known { first, count } => {
                 return self.repeat(order, count, LoopKind::Serial, &mut |this, i| inside(this, first + &i));
             }
             Range::Counted { count, most } => (count.clone(), most.clone()),
         };
-        let block = Size::from(TESTED);
+        let block = Size::from(sorts::FEW);
         self.repeat(order, &most.ceil_div(&block), LoopKind::Serial, &mut |this, b| {
             let first = &b * &block;
             let rest = (&most - &first).min(&block);
@@ -317,9 +308,10 @@ impl Lowerer<'_> {
     }
 
     fn fill_zero(&mut self, order: &Order, array: &Array) -> Made {
-        self.repeat(order, &Size::from(order.digits() / LANES), LoopKind::Serial, &mut |this, i| {
-            this.repeat(order, &Size::from(LANES), LoopKind::Vector, &mut |this, lane| {
-                let (at, zero) = (this.phase.exprs.index(i.clone() * LANES + lane), this.number(array.dtype, 0));
+        self.repeat(order, &Size::from(order.digits() / registers::WIDEST), LoopKind::Serial, &mut |this, i| {
+            this.repeat(order, &Size::from(registers::WIDEST), LoopKind::Vector, &mut |this, lane| {
+                let (at, zero) =
+                    (this.phase.exprs.index(i.clone() * registers::WIDEST + lane), this.number(array.dtype, 0));
                 Ok(vec![this.write(array, Some(at), zero, None)])
             })
         })
@@ -413,9 +405,9 @@ impl Lowerer<'_> {
             body.extend(self.fill_zero(order, sums).into_iter().flatten());
             let added = self.repeat(order, extent, LoopKind::Serial, &mut |this, b| {
                 let of_block = Array { row: counts.row.iter().cloned().chain([b]).collect(), ..counts.clone() };
-                this.repeat(order, &Size::from(order.digits() / LANES), LoopKind::Serial, &mut |this, i| {
-                    this.repeat(order, &Size::from(LANES), LoopKind::Vector, &mut |this, lane| {
-                        let at = this.phase.exprs.index(i.clone() * LANES + lane);
+                this.repeat(order, &Size::from(order.digits() / registers::WIDEST), LoopKind::Serial, &mut |this, i| {
+                    this.repeat(order, &Size::from(registers::WIDEST), LoopKind::Vector, &mut |this, lane| {
+                        let at = this.phase.exprs.index(i.clone() * registers::WIDEST + lane);
                         let (sum, more) = (this.read(sums, Some(at)), this.read(&of_block, Some(at)));
                         let sum = this.phase.exprs.alu(Alu::Add, &[sum, more]);
                         Ok(vec![this.write(sums, Some(at), sum, None)])
@@ -425,14 +417,15 @@ impl Lowerer<'_> {
             body.extend(added.into_iter().flatten());
         }
         body.extend(self.starts(order, &totals));
-        let shifted = self.repeat(order, &Size::from(order.digits() / LANES), LoopKind::Serial, &mut |this, i| {
-            this.repeat(order, &Size::from(LANES), LoopKind::Vector, &mut |this, lane| {
-                let at = this.phase.exprs.index(i.clone() * LANES + lane);
-                let (start, more) = (this.read(&totals, Some(at)), this.read(&before, Some(at)));
-                let start = this.phase.exprs.alu(Alu::Add, &[start, more]);
-                Ok(vec![this.write(&totals, Some(at), start, None)])
-            })
-        });
+        let shifted =
+            self.repeat(order, &Size::from(order.digits() / registers::WIDEST), LoopKind::Serial, &mut |this, i| {
+                this.repeat(order, &Size::from(registers::WIDEST), LoopKind::Vector, &mut |this, lane| {
+                    let at = this.phase.exprs.index(i.clone() * registers::WIDEST + lane);
+                    let (start, more) = (this.read(&totals, Some(at)), this.read(&before, Some(at)));
+                    let start = this.phase.exprs.alu(Alu::Add, &[start, more]);
+                    Ok(vec![this.write(&totals, Some(at), start, None)])
+                })
+            });
         body.extend(shifted.into_iter().flatten());
         (body, totals)
     }

@@ -1,6 +1,7 @@
 //! Few points: the place of each is the number of those before it, which are counted in lanes.
 
 use super::{Array, Order};
+use crate::costs::limits::sorts;
 use crate::lower::{Lowerer, Made, Nest};
 use svod_dtype::{Const, DType};
 use svod_ir::alu::Alu;
@@ -8,16 +9,9 @@ use svod_ir::expr::{Expr, ExprId, Mem};
 use svod_ir::lowered::{Home, LoopKind};
 use svod_ir::size::Size;
 
-/// So many points are few: each is compared with all others, which beyond takes longer than the histograms of a
-/// radix sort.
-const FEW: i64 = 64;
-
-/// Lanes in which points are compared.
-const LANES: i64 = 8;
-
 /// Whether points are few. Those of one digit have but one histogram.
 pub(super) fn is_worth_it(order: &Order) -> bool {
-    order.passes() > 1 && order.points.upper_bound().is_some_and(|n| n <= FEW)
+    order.passes() > 1 && order.points.upper_bound().is_some_and(|n| n <= sorts::FEW)
 }
 
 impl Lowerer<'_> {
@@ -25,15 +19,15 @@ impl Lowerer<'_> {
     /// are not greater, and those later ones that are less. Points of its own block of lanes are told apart.
     pub(super) fn rank(&mut self, order: &Order, nest: &Nest) -> Made {
         let dtype = compared(order.dtype);
-        let most = order.points.upper_bound().unwrap_or(FEW).max(1);
-        let blocks = Size::from((most + LANES - 1) / LANES);
-        let lanes = Size::from(LANES);
-        let keys = self.scratch("keys", dtype, &blocks * LANES);
+        let most = order.points.upper_bound().unwrap_or(sorts::FEW).max(1);
+        let blocks = Size::from((most + sorts::COMPARED - 1) / sorts::COMPARED);
+        let lanes = Size::from(sorts::COMPARED);
+        let keys = self.scratch("keys", dtype, &blocks * sorts::COMPARED);
 
         let greatest = self.phase.exprs.constant(Const::max_value(dtype));
         let mut body = self.repeat(order, &blocks, LoopKind::Serial, &mut |this, b| {
             this.repeat(order, &lanes, LoopKind::Vector, &mut |this, lane| {
-                let at = this.phase.exprs.index(&b * LANES + lane);
+                let at = this.phase.exprs.index(&b * sorts::COMPARED + lane);
                 Ok(vec![this.write(&keys, Some(at), greatest, None)])
             })
         })?;
@@ -47,7 +41,7 @@ impl Lowerer<'_> {
         let temp = self.temp("before".into(), dtype, vec![lanes.clone()], Home::Register);
         let before = Array { mem: Mem::Temp(temp, 0), dtype, row: Vec::new() };
         body.extend(self.repeat(order, &blocks, LoopKind::Serial, &mut |this, b| {
-            let first = &b * LANES;
+            let first = &b * sorts::COMPARED;
             let own = (&order.points - &first).max(0).min(&lanes);
             this.repeat(order, &own, LoopKind::Serial, &mut |this, r| {
                 let i = &first + &r;
@@ -84,7 +78,7 @@ impl Lowerer<'_> {
                         this.as_number(less, dtype)
                     })
                 })?);
-                let place = this.all_lanes(&before, LANES, Alu::Add)?;
+                let place = this.all_lanes(&before, sorts::COMPARED, Alu::Add)?;
                 let place = this.phase.exprs.cast(DType::Index, place);
                 let key = this.key_at(order, nest, &i)?;
                 let position = this.phase.exprs.cast(order.position, at);
@@ -116,8 +110,8 @@ impl Lowerer<'_> {
         by: Alu,
         count: &mut dyn FnMut(&mut Self, ExprId, &Size) -> ExprId,
     ) -> Made {
-        self.repeat(order, &Size::from(LANES), LoopKind::Vector, &mut |this, lane| {
-            let at = this.phase.exprs.index(block * LANES + &lane);
+        self.repeat(order, &Size::from(sorts::COMPARED), LoopKind::Vector, &mut |this, lane| {
+            let at = this.phase.exprs.index(block * sorts::COMPARED + &lane);
             let key = this.read(keys, Some(at));
             let more = count(this, key, &lane);
             let at = this.phase.exprs.index(lane);

@@ -3,7 +3,8 @@
 //! Of the least key of each block of points, the k-th least bounds the k-th least key of all: k blocks
 //! have a point that low. What is above is not among the first k, and seldom is much left.
 
-use super::{Array, NARROW, Order, Range};
+use super::{Array, Order, Range};
+use crate::costs::limits::{registers, sorts};
 use crate::lower::{Lowerer, Made, Nest};
 use svod_dtype::{Const, DType};
 use svod_ir::alu::Alu;
@@ -11,26 +12,17 @@ use svod_ir::expr::ExprId;
 use svod_ir::lowered::{Home, LoopKind, Stmt};
 use svod_ir::size::Size;
 
-/// Points of a block: as many as leave enough blocks.
-const BLOCKS: [i64; 3] = [64, 32, LANES];
-
-/// Blocks for each place wanted, so that few of the other points are below the threshold.
-const ENOUGH: i64 = 4;
-
-/// Lanes in which the least of a block is found.
-const LANES: i64 = 16;
-
 /// The points of a block, if blocks of some size outnumber the places enough for a threshold to rule out most points.
 pub(super) fn block_of(order: &Order) -> Option<i64> {
     let (points, places) = (order.points.as_const()?, order.places.as_const()?);
-    BLOCKS.into_iter().find(|block| places > 0 && points / block >= ENOUGH * places)
+    sorts::SELECTED.into_iter().find(|block| places > 0 && points / block >= sorts::ENOUGH * places)
 }
 
 impl Lowerer<'_> {
     /// Sorts the first few of a row, in blocks of so many points.
     pub(super) fn select(&mut self, order: &Order, nest: &Nest, block: i64) -> Made {
         // What is sorted in the end are few.
-        let order = &Order { bits: NARROW, ..order.clone() };
+        let order = &Order { bits: sorts::NARROW_DIGIT, ..order.clone() };
         let block = Size::from(block);
         let blocks = order.points.ceil_div(&block);
         let least = self.scratch("least", order.dtype, blocks.clone());
@@ -75,7 +67,7 @@ impl Lowerer<'_> {
 
     /// The least key of each block.
     fn least_of_blocks(&mut self, order: &Order, nest: &Nest, block: &Size, least: &Array) -> Made {
-        let lanes = Size::from(LANES);
+        let lanes = Size::from(registers::WIDEST);
         let temp = self.temp("lanes".into(), order.dtype, vec![lanes.clone()], Home::Register);
         let acc = Array { mem: svod_ir::expr::Mem::Temp(temp, 0), dtype: order.dtype, row: Vec::new() };
         let greatest = self.phase.exprs.constant(Const::max_value(order.dtype));
@@ -85,17 +77,22 @@ impl Lowerer<'_> {
                 let at = this.phase.exprs.index(lane);
                 Ok(vec![this.write(&acc, Some(at), greatest, None)])
             })?;
-            inner.extend(this.repeat(order, &block.floordiv(LANES), LoopKind::Unroll, &mut |this, part| {
-                let first = &(&b * block) + &(&part * &Size::from(LANES));
-                this.repeat(order, &lanes, LoopKind::Vector, &mut |this, lane| {
-                    let key = this.key_at(order, nest, &(&first + &lane))?;
-                    let at = this.phase.exprs.index(lane);
-                    let old = this.read(&acc, Some(at));
-                    let new = this.phase.exprs.alu(Alu::Min, &[old, key]);
-                    Ok(vec![this.write(&acc, Some(at), new, None)])
-                })
-            })?);
-            let value = this.all_lanes(&acc, LANES, Alu::Min)?;
+            inner.extend(this.repeat(
+                order,
+                &block.floordiv(registers::WIDEST),
+                LoopKind::Unroll,
+                &mut |this, part| {
+                    let first = &(&b * block) + &(&part * &Size::from(registers::WIDEST));
+                    this.repeat(order, &lanes, LoopKind::Vector, &mut |this, lane| {
+                        let key = this.key_at(order, nest, &(&first + &lane))?;
+                        let at = this.phase.exprs.index(lane);
+                        let old = this.read(&acc, Some(at));
+                        let new = this.phase.exprs.alu(Alu::Min, &[old, key]);
+                        Ok(vec![this.write(&acc, Some(at), new, None)])
+                    })
+                },
+            )?);
+            let value = this.all_lanes(&acc, registers::WIDEST, Alu::Min)?;
             let at = this.phase.exprs.index(b);
             inner.push(this.write(least, Some(at), value, None));
             Ok(inner)

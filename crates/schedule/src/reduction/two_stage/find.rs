@@ -4,18 +4,12 @@ use super::in_two::InTwo;
 use super::readers::{Readers, Reads};
 use super::rows::{are_whole, block, holds, is_row, points, rows};
 use super::{Blocks, ByRows, TwoStage};
-use crate::costs::limits::FEWEST_ROWS;
+use crate::costs::limits::{memory, tasks};
 use crate::costs::{Caches, Decision, Estimate, OPERATIONS_PER_BYTE, Verdict};
 use svod_ir::graph::walk::NodeIndex;
 use svod_ir::graph::{Graph, Op};
 use svod_ir::kernel::Monoid;
 use svod_ir::size::Size;
-
-/// Bytes that are moved in the time that a kernel takes to begin and end.
-const KERNEL: i64 = 1 << 18;
-
-/// How much more has to be spared than what reductions of rows write, which takes a kernel of its own.
-const WORTH: i64 = 4;
 
 /// Looks for reductions that are better two.
 pub(super) struct Finder<'g> {
@@ -49,7 +43,10 @@ impl<'g> Finder<'g> {
             let Some(readers) = finder.reads.with(reduction) else { continue };
             let Some(shared) = finder.by_rows(&readers).or_else(|| finder.by_blocks(&readers)) else { continue };
             let spared = finder.spared(&readers, &shared).saturating_sub(shared.parts.saturating_mul(2));
-            if spared <= KERNEL || spared < WORTH.saturating_mul(shared.parts) || finder.computes(&readers) {
+            if spared <= memory::KERNEL
+                || spared < memory::WORTH_A_KERNEL.saturating_mul(shared.parts)
+                || finder.computes(&readers)
+            {
                 continue;
             }
             found.decisions.extend(shared.reductions.iter().map(|(reduction, _)| finder.decision(*reduction, spared)));
@@ -78,7 +75,7 @@ impl<'g> Finder<'g> {
         let outer: Vec<usize> = (0..over.len()).filter(|a| !inner.contains(a)).collect();
         let extents = |axes: &[usize]| -> Vec<Size> { axes.iter().map(|a| over[*a].clone()).collect() };
         let (kept, row) = (points(&extents(&outer)), extents(&inner));
-        if kept < FEWEST_ROWS {
+        if kept < tasks::FEW {
             return None;
         }
         let mut shared = Shared::default();
@@ -132,7 +129,7 @@ impl<'g> Finder<'g> {
         let alike = |reductions: &[NodeIndex]| reductions.iter().all(|f| self.axes(*f) == self.axes(reductions[0]));
         let crossed = self.axes(*along.first()?).iter().any(|a| !self.axes(across[0]).contains(a));
         // Rows that both keep, and that a cache holds, are shared as they are.
-        let shared = points(&shape[..axis]) >= FEWEST_ROWS && holds(&shape[axis..]);
+        let shared = points(&shape[..axis]) >= tasks::FEW && holds(&shape[axis..]);
         let long = across.iter().all(|f| is_long(self.graph, *f));
         if !(crossed && long && alike(&across) && alike(&along)) || shared {
             return None;
@@ -140,7 +137,7 @@ impl<'g> Finder<'g> {
         let length = block(shape, axis)?;
         let cut = Blocks { axis, length };
         let (over, blocks) = (cut.of(shape), points(&shape[axis..=axis]) / length);
-        if points(&shape[..axis]).saturating_mul(blocks) < FEWEST_ROWS {
+        if points(&shape[..axis]).saturating_mul(blocks) < tasks::FEW {
             return None;
         }
         let two = |reduction: &NodeIndex| {
@@ -212,7 +209,7 @@ fn is_long(graph: &Graph, node: NodeIndex) -> bool {
     let value = &graph.nodes()[node as usize];
     let Op::Reduce(by, _) = value.op() else { return false };
     let wide = !value.dtype().is_float() || value.dtype().bytes() >= 4 || matches!(by, Monoid::Max | Monoid::Min);
-    by.alu().is_some() && wide && bytes(graph, graph.sources(node)[0]) >= KERNEL
+    by.alu().is_some() && wide && bytes(graph, graph.sources(node)[0]) >= memory::KERNEL
 }
 
 /// Bytes of a value, at most.

@@ -6,7 +6,7 @@
 //! others are left as they are.
 
 use super::in_two::{deviations, is_order, is_reordered};
-use crate::costs::limits::MAX_NODES;
+use crate::costs::limits::kernels::MAX_NODES;
 use svod_ir::graph::walk::NodeIndex;
 use svod_ir::graph::{Graph, Op};
 use svod_ir::kernel::Monoid;
