@@ -47,7 +47,7 @@ impl Choice<'_> {
         let name = k.stages[stage].name.clone();
         if count < tasks::CPU.results && n >= 2 * sorts::BLOCK && extent(k, to) == n {
             // Every row axis, and blocks of the points, are tasks.
-            let block = round_up((n + sorts::BLOCKS - 1) / sorts::BLOCKS, sorts::MULTIPLE).max(sorts::BLOCK);
+            let block = round_up((n + sorts::BLOCKS - 1) / sorts::BLOCKS, sorts::FEW).max(sorts::BLOCK);
             let [to, along] = whole;
             self.split(along.clone(), block, Tail::Rest);
             let tasks: Vec<LoopRef> = rows.iter().map(|a| self.at(stage, *a, 0)).chain([along.clone()]).collect();

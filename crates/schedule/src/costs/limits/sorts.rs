@@ -8,8 +8,6 @@ pub(crate) const COST: i64 = 32;
 pub(crate) const BLOCK: i64 = 1 << 15;
 /// Blocks of a row at most: each reads the histograms of all.
 pub(crate) const BLOCKS: i64 = 16;
-/// What points of a block are a multiple of.
-pub(crate) const MULTIPLE: i64 = 64;
 /// Bits of a digit of few points: its histogram costs less than they do, and fits a first-level
 /// cache together with the lines that a pass writes.
 pub(crate) const NARROW_DIGIT: u32 = 8;
@@ -18,7 +16,7 @@ pub(crate) const WIDE_DIGIT: u32 = 11;
 /// So many points are many.
 pub(crate) const MANY: i64 = 1 << 14;
 /// So many points are few: each is compared with all others, which beyond takes longer than the histograms of a
-/// radix sort. As many are tested at a time.
+/// radix sort. As many are tested at a time, and blocks are whole multiples of them.
 pub(crate) const FEW: i64 = 64;
 /// Lanes in which few points are compared.
 pub(crate) const COMPARED: i64 = 8;
