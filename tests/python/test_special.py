@@ -169,3 +169,29 @@ def test_narrow_results_have_slopes() -> None:
     of_erf = 2 / np.sqrt(np.pi) * np.exp(-x * x)
     of_erfinv = np.sqrt(np.pi) / 2 * np.exp(special.erfinv(x) ** 2)
     np.testing.assert_allclose(slope, of_erfinv - of_erf + 1 / np.sqrt(x * x + 1) + np.cosh(x), rtol=1e-4)
+
+
+def test_functions_of_elements_are_composed_once_for_each_type() -> None:
+    from svod.library import elementwise
+
+    rng = np.random.default_rng(4)
+    a, b = rng.random((3, 1)).astype(np.float32), rng.random(4).astype(np.float32)
+    n = svod.Variable("n", 1, 8)
+    svod.hypot(svod.Tensor(a), 1)
+    known = len(elementwise._templates)
+    np.testing.assert_allclose(svod.hypot(svod.Tensor(a), svod.Tensor(b)).numpy(), np.hypot(a, b), rtol=1e-6)
+    np.testing.assert_allclose(svod.hypot(svod.Tensor(b), 0.5).numpy(), np.hypot(b, 0.5), rtol=1e-6)
+    np.testing.assert_allclose(svod.hypot(2.0, svod.Tensor(3.0)).item(), np.hypot(2, 3), rtol=1e-6)
+    np.testing.assert_allclose(svod.jit(svod.hypot)(svod.Tensor(a), svod.Tensor(b)).numpy(), np.hypot(a, b), rtol=1e-6)
+    np.testing.assert_allclose(svod.vmap(lambda x: svod.hypot(x, 2))(svod.Tensor(b)).numpy(), np.hypot(b, 2), rtol=1e-6)
+    of_size = svod.hypot(svod.Tensor(b)[: n.bind(3)], 1).numpy()
+    np.testing.assert_allclose(of_size, np.hypot(b[:3], 1), rtol=1e-6)
+    slope = svod.grad(lambda x: svod.hypot(x, svod.Tensor(b)).sum())(svod.Tensor(b + 1))
+    np.testing.assert_allclose(slope.numpy(), (b + 1) / np.hypot(b, b + 1), rtol=1e-6)
+    parts = svod.Tensor(b).shard(["CPU", "CPU:1"], 0)
+    np.testing.assert_allclose(svod.hypot(parts, 1).to("CPU").numpy(), np.hypot(b, 1), rtol=1e-6)
+    assert len(elementwise._templates) == known
+    svod.hypot(svod.Tensor(a).double(), 1)
+    assert len(elementwise._templates) == known + 1
+    with pytest.raises(svod.ShapeError, match="hypot"):
+        svod.hypot(svod.Tensor(a.reshape(3)), svod.Tensor(b))

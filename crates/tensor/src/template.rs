@@ -2,7 +2,6 @@
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
-use svod_dtype::Const;
 use svod_ir::graph::{Graph, Op, Shape, UOp};
 
 use crate::error::Result;
@@ -18,7 +17,8 @@ pub struct Template {
 enum Step {
     /// The operand of this number.
     Operand(usize),
-    Constant(Const),
+    /// What no operand is part of, without dimensions.
+    Same(UOp),
     /// An operation on earlier steps.
     Apply(Op, SmallVec<[usize; 3]>),
 }
@@ -40,9 +40,12 @@ impl Template {
         for (node, sources) in graph.iter() {
             let step = match (operands.get(&node.id()), node.op()) {
                 (Some(operand), _) => Step::Operand(*operand),
-                (None, Op::Const(value)) => Step::Constant(*value),
+                (None, Op::Const(_)) => Step::Same(node.clone()),
                 (None, op @ (Op::Alu(_) | Op::Cast(_) | Op::Bitcast(_) | Op::Detach)) => {
-                    Step::Apply(op.clone(), sources.iter().map(|source| *source as usize).collect())
+                    match sources.iter().all(|source| matches!(steps[*source as usize], Step::Same(_))) {
+                        true => Step::Same(node.clone()),
+                        false => Step::Apply(op.clone(), sources.iter().map(|source| *source as usize).collect()),
+                    }
                 }
                 _ => return None,
             };
@@ -57,15 +60,16 @@ impl Template {
     /// Operands that do not broadcast, or that are on several devices.
     pub fn apply(&self, op: &'static str, operands: &[Tensor]) -> Result<Tensor> {
         let operands = broadcast(op, operands.iter().map(Tensor::uop).collect())?;
-        let Some(shape) = operands.first().map(UOp::shape_arc) else {
-            return Tensor::constant(Const::bool(false));
-        };
+        let shape: &Shape = &operands.first().map_or_else(|| Vec::new().into(), |one| one.shape_arc().clone());
         let mut values: Vec<Value> = Vec::with_capacity(self.steps.len());
         for step in &self.steps {
             let value = match step {
                 Step::Operand(at) => Value::Each(operands[*at].clone()),
-                Step::Constant(value) => Value::Same(UOp::constant(*value)?, None),
-                Step::Apply(op, sources) => applied(op, sources, &mut values, shape)?,
+                Step::Same(node) => Value::Same(node.clone(), None),
+                Step::Apply(op, sources) => {
+                    let operands = sources.iter().map(|source| values[*source].each(shape));
+                    Value::Each(UOp::new(op.clone(), &operands.collect::<Result<SmallVec<[UOp; 3]>>>()?)?)
+                }
             };
             values.push(value);
         }
@@ -81,15 +85,4 @@ impl Value {
             Value::Same(node, wide) => Ok(wide.insert(node.expand(shape.clone())?).clone()),
         }
     }
-}
-
-fn applied(op: &Op, sources: &[usize], values: &mut [Value], shape: &Shape) -> Result<Value> {
-    let is_same = sources.iter().all(|source| matches!(values[*source], Value::Same(..)));
-    let operand = |source: &usize| match &mut values[*source] {
-        Value::Same(node, _) if is_same => Ok(node.clone()),
-        value => value.each(shape),
-    };
-    let operands = sources.iter().map(operand).collect::<Result<SmallVec<[UOp; 3]>>>()?;
-    let made = UOp::new(op.clone(), &operands)?;
-    Ok(if is_same { Value::Same(made, None) } else { Value::Each(made) })
 }
