@@ -195,3 +195,25 @@ def test_functions_of_elements_are_composed_once_for_each_type() -> None:
     assert len(elementwise._templates) == known + 1
     with pytest.raises(svod.ShapeError, match="hypot"):
         svod.hypot(svod.Tensor(a.reshape(3)), svod.Tensor(b))
+
+
+def test_functions_of_narrow_types_are_the_nearest_numbers() -> None:
+    rng = np.random.default_rng(9)
+
+    def draw(low: float, high: float) -> np.ndarray:
+        return (np.exp(rng.uniform(low, high, 50_000)) * rng.choice([-1, 1], 50_000)).astype(np.float32)
+
+    def sums(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        return np.maximum(a, b) + np.log1p(np.exp(-np.abs(a - b)))
+
+    angles, near = (draw(-80, 80), draw(-80, 80)), (draw(-3, 3), draw(-3, 3))
+    for made, wanted, operands in (
+        (svod.atan2, np.arctan2, angles),
+        (svod.atan2, np.arctan2, near),
+        # Also where the sum is nearly 0.
+        (svod.logaddexp, sums, (draw(-10, 4), draw(-10, 4))),
+    ):
+        found = made(*map(svod.Tensor, operands)).numpy().astype(np.float64)
+        exact = wanted(*(one.astype(np.float64) for one in operands))
+        distance = np.spacing(np.abs(exact.astype(np.float32))).astype(np.float64)
+        assert (np.abs(found - exact) <= 0.51 * distance).all()

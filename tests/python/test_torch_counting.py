@@ -250,3 +250,34 @@ def test_common_divisors_of_the_ends_of_types(dtype: str) -> None:
     few = np.array([0, 1, 2, 3, 6, 28, ends.max, ends.max - 1, ends.max // 2, ends.min], dtype)
     made = svod.gcd(svod.Tensor(few[:, None]), svod.Tensor(few)).numpy()
     np.testing.assert_array_equal(made, np.gcd(few[:, None], few))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_distances_of_many_rows_are_those_of_few(dtype: str) -> None:
+    rng = np.random.default_rng(8)
+    a, b = rng.standard_normal((2, 40, 7)).astype(dtype), rng.standard_normal((1, 9, 7)).astype(dtype)
+    tolerance = {"rtol": 1e-4 if dtype == "float32" else 1e-11, "atol": 1e-3 if dtype == "float32" else 1e-7}
+    # Also of points that are far from 0, which lie side by side beside that.
+    for far in (0.0, 1000.0):
+        x, y = (a + far).astype(dtype), (b + far).astype(dtype)
+        wanted = np.linalg.norm(x[:, :, None].astype(np.float64) - y[:, None], axis=-1)
+        for mode in (
+            None,
+            "use_mm_for_euclid_dist_if_necessary",
+            "use_mm_for_euclid_dist",
+            "donot_use_mm_for_euclid_dist",
+        ):
+            made = svod.cdist(svod.Tensor(x), svod.Tensor(y), compute_mode=mode)
+            assert made.dtype == dtype
+            np.testing.assert_allclose(made.numpy(), wanted, **tolerance, err_msg=f"{mode} {far}")
+        np.testing.assert_allclose(svod.cdist(svod.Tensor(x), svod.Tensor(x)).numpy()[0].diagonal(), 0, atol=1e-2)
+    with_edges = a[0].copy()
+    with_edges[3, 2], with_edges[5, 1] = np.inf, np.nan
+    made = svod.cdist(svod.Tensor(with_edges), svod.Tensor(b[0])).numpy()
+    assert np.isinf(made[3]).all() and np.isnan(made[5]).all() and np.isfinite(np.delete(made, [3, 5], 0)).all()
+    assert svod.cdist(svod.zeros(40, 0), svod.zeros(3, 0)).tolist() == [[0.0] * 3] * 40
+    assert svod.cdist(svod.zeros(40, 2), svod.zeros(0, 2)).shape == (40, 0)
+    slope = svod.grad(lambda x: svod.cdist(x, x).sum())(svod.Tensor(a[0]))
+    assert np.isfinite(slope.numpy()).all()
+    with pytest.raises(svod.ArgumentError, match="cdist: compute_mode is one of"):
+        svod.cdist(svod.Tensor(a), svod.Tensor(b), compute_mode="exact")

@@ -519,7 +519,7 @@ def _euclidean(x1: Tensor, x2: Tensor) -> Tensor:
     """The distances of rows as `|a|² + |b|² - 2 a·b`, of rows less the mean of one side's, so that less cancels."""
     wide = float32 if x1.dtype.itemsize < 4 else x1.dtype
     a, b = x1.cast(wide), x2.cast(wide)
-    mean = a.reshape(-1, a.shape[-1]).mean(0)
+    mean = a.mean(tuple(range(a.ndim - 1)))
     middle = where(mean.isfinite(), mean, 0.0)
     a, b = a - middle, b - middle
     sizes = (a * a).sum(-1, keepdim=True), (b * b).sum(-1, keepdim=True).mT

@@ -70,6 +70,10 @@ _LOG1P = (
     3.886586178224087e-09,
     -6.128041159114849e-10,
     9.726314650590816e-11,
+    -1.5524919140828318e-11,
+    2.4901844633252673e-12,
+    -4.011301533241113e-13,
+    6.485890543366847e-14,
 )
 # What functions are, by their code and the type of their operands.
 _templates: dict[tuple[CodeType, str], Callable[..., Tensor]] = {}
@@ -259,7 +263,8 @@ def logaddexp(x1: Any, x2: Any, /) -> Tensor:
     def narrow(a: Tensor, b: Tensor) -> Tensor:
         more, apart = _more_and_apart(a, b)
         power = (-apart).exp()
-        return more + power * _powers(_LOG1P, 2 * power - 1)
+        # To more digits than are shown: the sum may be nearly 0.
+        return more + power * _powers(_LOG1P, 2 * power - 1, 1e-14)
 
     tensors = _operands(x1, x2)
     if tensors[0].dtype.is_complex:
@@ -384,21 +389,21 @@ def _more_and_apart(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
     return a.maximum(b), where(a == b, 0.0, a - where(a == b, 0.0, b)).abs()
 
 
-def _in_powers(coefficients: tuple[float, ...]) -> list[float]:
-    """The coefficients of powers of a sum of Chebyshev polynomials to 1e-10, more than `float32` shows."""
+def _in_powers(coefficients: tuple[float, ...], least: float) -> list[float]:
+    """The coefficients of powers of a sum of Chebyshev polynomials, without those at its end that are nothing."""
     from numpy.polynomial.chebyshev import cheb2poly
 
-    last = max(at for at, one in enumerate(coefficients) if abs(one) > 1e-10)
+    last = max(at for at, one in enumerate(coefficients) if abs(one) > least)
     found: list[float] = cheb2poly(coefficients[: last + 1]).tolist()
     return found
 
 
-_of_powers: Callable[[tuple[float, ...]], list[float]] = functools.cache(_in_powers)
+_of_powers: Callable[[tuple[float, ...], float], list[float]] = functools.cache(_in_powers)
 
 
-def _powers(coefficients: tuple[float, ...], t: Tensor) -> Tensor:
-    """A sum of Chebyshev polynomials as far as narrow types show it, by Horner's rule."""
-    *lower, highest = _of_powers(coefficients)
+def _powers(coefficients: tuple[float, ...], t: Tensor, least: float = 1e-10) -> Tensor:
+    """A sum of Chebyshev polynomials to an error that narrow types do not show, by Horner's rule."""
+    *lower, highest = _of_powers(coefficients, least)
     value: Any = highest
     for coefficient in reversed(lower):
         value = value * t + coefficient
