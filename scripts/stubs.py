@@ -25,7 +25,7 @@ LIBRARY = PACKAGE / "library/__init__.pyi"
 LIBRARY_BEGINS = '''"""What the table of the library makes; written by scripts/stubs.py."""
 
 import builtins
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from svod._svod import DType, Generator, Tensor, ValuesAndIndices, _ArrayLike, _Axis, _DTypeLike, _Extent, _Operand

@@ -2087,10 +2087,24 @@ class Tensor:
         """
     def conj_physical_(self, /) -> Self:
         """Becomes what `conj_physical` makes of it."""
+    def conjugate(x, /) -> Tensor:
+        """As `svod.conj`: the imaginary part with the other sign.
+
+        >>> import svod
+        >>> svod.conjugate(svod.Tensor([1 + 2j])).tolist()
+        [(1-2j)]
+        """
     def contiguous(self, /) -> Tensor:
         """The same value, dense in memory of its own once it is realized."""
     def contiguous_backward(self, /) -> Tensor:
         """The same value, whose gradient is made dense in memory of its own before it goes on."""
+    def copy(x, /) -> Tensor:
+        """The same elements in memory of their own. A tensor is a value: another name is as good.
+
+        >>> import svod
+        >>> svod.Tensor([1, 2]).copy().tolist()
+        [1, 2]
+        """
     def copysign(x1, x2: Any, /) -> Tensor:
         """The absolute value of `x1` with the sign of `x2`, that of zeros and NaN included.
 
@@ -3713,12 +3727,19 @@ class Tensor:
         axis: builtins.int | None = None,
     ) -> Self:
         """Becomes what `scatter_reduce` makes of it."""
-    def select(x, axis: builtins.int, index: builtins.int, /, *, dim: builtins.int | None = None) -> Tensor:
-        """The slice at a position of an axis, without it.
+    def select(x, axis: Any, index: Any = None, /, *, default: Any = 0, dim: Any = None) -> Tensor:
+        """The slice at a position of an axis, without it, as PyTorch's `select`.
+
+        Of a list of conditions and one of choices it is NumPy's: for each element the choice whose condition is the
+        first
+        that holds, else `default`.
 
         >>> import svod
         >>> svod.select(svod.Tensor([[1, 2], [3, 4]]), 1, -1).tolist()
         [2, 4]
+        >>> x = svod.Tensor([1, 5, 9])
+        >>> svod.select([x < 3, x < 7], [x, 10 * x], default=-1).tolist()
+        [1, 50, -1]
         """
     def select_scatter(
         x, src: _Operand, axis: builtins.int, index: builtins.int, /, *, dim: builtins.int | None = None

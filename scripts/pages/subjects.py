@@ -11,9 +11,12 @@ SUBJECTS: dict[str, tuple[str, str]] = {
         "Tensor DType ValuesAndIndices bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float8_e4m3fn "
         "float8_e5m2 bfloat16 float16 float32 float64 complex64 complex128 e inf nan newaxis pi numel",
     ),
-    "Creation": ("creation making", "arange empty eye full linspace ones zeros from_dlpack from_numpy clone detach"),
+    "Creation": (
+        "creation grids making",
+        "arange empty eye full linspace ones zeros from_dlpack from_numpy clone detach",
+    ),
     "Arithmetic": (
-        "arithmetic",
+        "arithmetic ufuncs",
         "abs absolute add ceil clamp div floor floor_divide lerp maximum minimum mul multiply neg negative pow "
         "reciprocal remainder round sign sqrt rsqrt square sub subtract trunc",
     ),
@@ -39,15 +42,15 @@ SUBJECTS: dict[str, tuple[str, str]] = {
     "Running reductions": ("statistics", "cummax cummin cumprod cumsum"),
     "Statistics and counting": ("counting", ""),
     "Movement": (
-        "arrangement copies manipulation patterns",
+        "arrangement copies edits manipulation patterns",
         "cat chunk flatten narrow outer permute repeat_interleave split stack swapaxes t transpose unflatten unsqueeze",
     ),
     "Indexing": (
-        "indexed",
+        "choices indexed",
         "gather index_add index_copy index_select masked_select scatter scatter_add scatter_reduce take_along_dim",
     ),
     "Sorting, searching and sets": ("searching sets", "kthvalue topk"),
-    "Products": ("products diagonals", "dot einsum"),
+    "Products": ("products diagonals polynomials", "dot einsum"),
     "Matrices and spectra": ("factorizations packed spectra", ""),
     "Random numbers": ("random draws", "Generator get_rng_state manual_seed rand randint randn set_rng_state"),
     "Layers as functions": (

@@ -146,6 +146,48 @@ def test_lists_are_rounded_once_to_the_type_in_which_operands_meet() -> None:
     assert (narrow * np.array([0.1])).dtype == svod.float64
 
 
+F64 = np.random.default_rng(0).random((3, 4))
+
+# Python's numbers beside a tensor of 64-bit floats, in either namespace.
+NUMBERS: dict[str, Callable[[Any, Any], Any]] = {
+    "average": lambda np, a: np.average(a, axis=1, weights=[0.1, 0.2, 0.3, 0.4]),
+    "cov": lambda np, a: np.cov(a, aweights=[0.1, 0.2, 0.3, 0.4]),
+    "trapezoid": lambda np, a: np.trapezoid(a, x=[0.1, 0.2, 0.3, 0.4]),
+    "interp": lambda np, a: np.interp(a, [0.1, 0.3, 0.7], [0.1, 0.2, 0.7], left=0.1),
+    "kron": lambda np, a: np.kron(a, [0.1, 0.2]),
+    "convolve": lambda np, a: np.convolve(a[0], [0.1, 0.2]),
+    "correlate": lambda np, a: np.correlate(a[0], [0.1, 0.2]),
+    "concatenate": lambda np, a: np.concatenate([a[0], [0.1, 0.2]]),
+    "vstack": lambda np, a: np.vstack([a, [0.1, 0.2, 0.3, 0.4]]),
+    "hstack": lambda np, a: np.hstack([[0.1], a[0]]),
+    "dstack": lambda np, a: np.dstack([a[0], [0.1, 0.2, 0.3, 0.4]]),
+    "column_stack": lambda np, a: np.column_stack([[0.1, 0.2, 0.3], a[:, 0]]),
+    "diff": lambda np, a: np.diff(a[0], prepend=0.1, append=[0.3]),
+    "solve": lambda np, a: np.linalg.solve(a[:, :3], [0.1, 0.2, 0.3]),
+    "lstsq": lambda np, a: np.linalg.lstsq(a.T, [0.1, 0.2, 0.3, 0.4], rcond=None)[0],
+    "quantile": lambda np, a: np.quantile(a, [0.1, 0.3], axis=1),
+    "percentile": lambda np, a: np.percentile(a, 30),
+    "nanquantile": lambda np, a: np.nanquantile(a, 0.3),
+    "nanpercentile": lambda np, a: np.nanpercentile(a, (10, 30)),
+    "insert": lambda np, a: np.insert(a[0], 0, [0.1, 0.3]),
+    "piecewise": lambda np, a: np.piecewise(a, [a > 0.5], [0.1, 0.3]),
+    "select": lambda np, a: np.select([a > 0.5], [a], default=0.1),
+    "append": lambda np, a: np.append(a, [0.1]),
+    "pad": lambda np, a: np.pad(a, 1, constant_values=(0.1, 0.3)),
+    "polyval": lambda np, a: np.polyval([0.1, 0.3], a),
+    "polyfit": lambda np, a: np.polyfit([0.1, 0.2, 0.3, 0.4], a[0], 1),
+    "union1d": lambda np, a: np.union1d(a, [0.1]),
+    "isin": lambda np, a: np.isin(a * 0 + 0.1, [0.1]),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers_of_python_have_all_their_digits_beside_64_bit_floats(name: str) -> None:
+    ours, theirs = NUMBERS[name](svod, svod.Tensor(F64)).numpy(), NUMBERS[name](np, F64)
+    assert ours.dtype == theirs.dtype
+    np.testing.assert_allclose(ours, theirs, rtol=1e-13)
+
+
 def test_several_axes_are_rolled_at_once() -> None:
     a = np.arange(24).reshape(2, 3, 4)
     x = svod.Tensor(a)

@@ -1,7 +1,7 @@
 """What the table of the library makes; written by scripts/stubs.py."""
 
 import builtins
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from svod._svod import DType, Generator, Tensor, ValuesAndIndices, _ArrayLike, _Axis, _DTypeLike, _Extent, _Operand
@@ -81,6 +81,8 @@ __all__ = [
     "alpha_dropout",
     "alpha_dropout_",
     "aminmax",
+    "append",
+    "apply_along_axis",
     "arccos",
     "arccos_",
     "arccosh",
@@ -93,8 +95,10 @@ __all__ = [
     "arctan_",
     "arctanh",
     "arctanh_",
+    "argpartition",
     "argsort",
     "argwhere",
+    "around",
     "array",
     "array_equal",
     "array_split",
@@ -118,6 +122,7 @@ __all__ = [
     "average",
     "avg_pool1d",
     "baddbmm",
+    "bartlett",
     "bartlett_window",
     "batch_norm",
     "bernoulli",
@@ -126,6 +131,7 @@ __all__ = [
     "binary_cross_entropy_with_logits",
     "bincount",
     "binomial",
+    "blackman",
     "blackman_window",
     "block_diag",
     "bmm",
@@ -137,6 +143,7 @@ __all__ = [
     "can_cast",
     "cartesian_prod",
     "categorical",
+    "cbrt",
     "cdist",
     "ceil_",
     "celu",
@@ -162,6 +169,7 @@ __all__ = [
     "concatenate",
     "conj_physical",
     "conj_physical_",
+    "conjugate",
     "constant_pad_nd",
     "conv1d",
     "conv2d",
@@ -172,6 +180,7 @@ __all__ = [
     "conv_transpose3d",
     "convolution",
     "convolve",
+    "copy",
     "copysign",
     "corrcoef",
     "correlate",
@@ -193,6 +202,8 @@ __all__ = [
     "cumulative_trapezoid",
     "deg2rad",
     "deg2rad_",
+    "degrees",
+    "delete",
     "det",
     "detach",
     "detach_copy",
@@ -229,6 +240,7 @@ __all__ = [
     "expand_dims",
     "expm1_",
     "exponential",
+    "fabs",
     "feature_alpha_dropout",
     "feature_alpha_dropout_",
     "feature_dropout",
@@ -238,6 +250,7 @@ __all__ = [
     "finfo",
     "fix",
     "fix_",
+    "flatnonzero",
     "flatten",
     "flip",
     "fliplr",
@@ -253,6 +266,7 @@ __all__ = [
     "frobenius_norm",
     "from_file",
     "frombuffer",
+    "fromfunction",
     "full_like",
     "gamma",
     "gather",
@@ -270,14 +284,17 @@ __all__ = [
     "grouped_mm",
     "gru",
     "gru_cell",
+    "hamming",
     "hamming_window",
     "hann_window",
+    "hanning",
     "hardshrink",
     "hash_tensor",
     "heaviside",
     "hinge_embedding_loss",
     "histc",
     "histogram",
+    "histogram2d",
     "histogramdd",
     "hsplit",
     "hstack",
@@ -295,10 +312,14 @@ __all__ = [
     "index_put_",
     "index_reduce",
     "index_select",
+    "indices",
     "inner",
+    "insert",
     "instance_norm",
     "interp",
+    "intersect1d",
     "inverse",
+    "invert",
     "is_conj",
     "is_floating_point",
     "is_neg",
@@ -313,6 +334,8 @@ __all__ = [
     "isposinf",
     "isreal",
     "istft",
+    "ix_",
+    "kaiser",
     "kaiser_window",
     "kl_div",
     "kron",
@@ -322,7 +345,9 @@ __all__ = [
     "lcm_",
     "ldexp",
     "ldexp_",
+    "left_shift",
     "lerp",
+    "lexsort",
     "lgamma",
     "lobpcg",
     "log1p_",
@@ -357,6 +382,7 @@ __all__ = [
     "median",
     "meshgrid",
     "mm",
+    "mod",
     "mode",
     "moveaxis",
     "movedim",
@@ -366,10 +392,15 @@ __all__ = [
     "mvlgamma",
     "nan_to_num",
     "nan_to_num_",
+    "nanargmax",
+    "nanargmin",
+    "nancumprod",
+    "nancumsum",
     "nanmax",
     "nanmean",
     "nanmedian",
     "nanmin",
+    "nanpercentile",
     "nanprod",
     "nanquantile",
     "nanstd",
@@ -391,7 +422,9 @@ __all__ = [
     "orgqr",
     "ormqr",
     "outer",
+    "pad",
     "pairwise_distance",
+    "partition",
     "pca_lowrank",
     "pdist",
     "percentile",
@@ -399,13 +432,22 @@ __all__ = [
     "permute",
     "permute_copy",
     "permute_dims",
+    "piecewise",
     "pinverse",
     "pixel_shuffle",
     "pixel_unshuffle",
     "poisson",
     "poisson_nll_loss",
+    "polyadd",
+    "polyder",
+    "polyfit",
     "polygamma",
+    "polyint",
+    "polymul",
+    "polysub",
+    "polyval",
     "positive",
+    "power",
     "prelu",
     "promote_types",
     "ptp",
@@ -414,6 +456,7 @@ __all__ = [
     "quantile",
     "rad2deg",
     "rad2deg_",
+    "radians",
     "rand_like",
     "randint_like",
     "randn_like",
@@ -429,6 +472,8 @@ __all__ = [
     "resolve_conj",
     "resolve_neg",
     "result_type",
+    "right_shift",
+    "rint",
     "rms_norm",
     "rnn_relu",
     "rnn_relu_cell",
@@ -436,6 +481,7 @@ __all__ = [
     "rnn_tanh_cell",
     "roll",
     "rollaxis",
+    "roots",
     "rot90",
     "round_",
     "row_stack",
@@ -454,6 +500,8 @@ __all__ = [
     "select_scatter",
     "selu",
     "selu_",
+    "setdiff1d",
+    "setxor1d",
     "sgn",
     "sigmoid_",
     "signbit",
@@ -500,6 +548,7 @@ __all__ = [
     "transpose_copy",
     "trapezoid",
     "trapz",
+    "tri",
     "triangular_solve",
     "tril",
     "tril_indices",
@@ -514,6 +563,7 @@ __all__ = [
     "unflatten",
     "unfold_copy",
     "uniform",
+    "union1d",
     "unique",
     "unique_all",
     "unique_consecutive",
@@ -527,6 +577,7 @@ __all__ = [
     "unsqueeze",
     "unsqueeze_copy",
     "unstack",
+    "unwrap",
     "vander",
     "var_mean",
     "vdot",
@@ -689,6 +740,32 @@ def aminmax(
     [[1, 2], [5, 3]]
     """
 
+def append(x: Any, values: Any, /, axis: builtins.int | None = None, *, dim: builtins.int | None = None) -> Tensor:
+    """Values behind those of a tensor along an axis; by default behind all of its elements, in one line.
+
+    >>> import svod
+    >>> svod.append(svod.Tensor([1, 2]), [3, 4]).tolist()
+    [1, 2, 3, 4]
+    """
+
+def apply_along_axis(
+    func1d: Callable[..., Any],
+    axis: builtins.int,
+    x: _Operand,
+    /,
+    *args: Any,
+    dim: builtins.int | None = None,
+    **kwargs: Any,
+) -> Tensor:
+    """What a function makes of each line of a tensor along an axis, in the place of that axis.
+
+    The function is called once for each line. Where it is made of svod's operations, `svod.vmap` calls it once.
+
+    >>> import svod
+    >>> svod.apply_along_axis(svod.max, 1, svod.Tensor([[1, 5], [7, 2]])).tolist()
+    [5, 7]
+    """
+
 def arccos(x: _Operand, /) -> Tensor:
     """Arc cosine, in radians; NaN outside of -1..1.
 
@@ -755,6 +832,15 @@ def arctanh(x: _Operand, /) -> Tensor:
 def arctanh_(x: _Operand, /) -> Tensor:
     """Becomes what `atanh` makes of it."""
 
+def argpartition(x: _Operand, kth: Any, /, axis: builtins.int | None = -1, *, dim: builtins.int | None = -1) -> Tensor:
+    """Where the elements along an axis are in an order in which that at `kth` has its place: all have, as in
+    `argsort`.
+
+    >>> import svod
+    >>> svod.argpartition(svod.Tensor([3, 1, 2]), 1).tolist()
+    [1, 2, 0]
+    """
+
 def argsort(
     x: _Operand,
     /,
@@ -762,9 +848,13 @@ def argsort(
     descending: builtins.bool = False,
     stable: builtins.bool = True,
     *,
+    kind: builtins.str | None = None,
     dim: builtins.int = -1,
 ) -> Tensor:
-    """Where the elements along an axis, by default the last, are, in order. Stable; NaN is the greatest value."""
+    """Where the elements along an axis, by default the last, are, in order. Stable, whichever `kind` is asked for;
+    NaN
+    is the greatest value.
+    """
 
 def argwhere(x: _Operand, /) -> Tensor:
     """The indices of the elements that are not zero, as rows; computed now.
@@ -772,6 +862,14 @@ def argwhere(x: _Operand, /) -> Tensor:
     >>> import svod
     >>> svod.argwhere(svod.Tensor([[0, 1], [2, 0]])).tolist()
     [[0, 1], [1, 0]]
+    """
+
+def around(x: _Operand, /, decimals: builtins.int = 0) -> Tensor:
+    """As `svod.round`: to so many decimals, halves to the even number.
+
+    >>> import svod
+    >>> svod.around(svod.Tensor([1.25, 2.5])).tolist()
+    [1.0, 2.0]
     """
 
 def array(object: Any, /, dtype: Any = None, *, device: builtins.str | None = None) -> Tensor:
@@ -963,6 +1061,14 @@ def baddbmm(x: _Operand, batch1: _Operand, batch2: _Operand, /, *, beta: Any = 1
     [[[4.0]], [[4.0]]]
     """
 
+def bartlett(M: builtins.int, /, *, dtype: Any = None) -> Tensor:
+    """Bartlett's window of so many points, a triangle; `svod.bartlett_window` has periodic ones.
+
+    >>> import svod
+    >>> svod.bartlett(3).tolist()
+    [0.0, 1.0, 0.0]
+    """
+
 def bartlett_window(window_length: builtins.int, /, periodic: builtins.bool = True, *, dtype: Any = None) -> Tensor:
     """A triangle from 0 to 1 and back, without its last number if `periodic`.
 
@@ -1030,6 +1136,14 @@ def binomial(count: _Operand, prob: _Operand, /, *, generator: Generator | None 
     >>> import svod
     >>> svod.binomial(svod.Tensor([5.0, 5.0]), svod.Tensor([0.0, 1.0])).tolist()
     [0.0, 5.0]
+    """
+
+def blackman(M: builtins.int, /, *, dtype: Any = None) -> Tensor:
+    """Blackman's window of so many points; `svod.blackman_window` has periodic ones.
+
+    >>> import svod
+    >>> svod.blackman(5).shape
+    (5,)
     """
 
 def blackman_window(window_length: builtins.int, /, periodic: builtins.bool = True, *, dtype: Any = None) -> Tensor:
@@ -1123,6 +1237,14 @@ def categorical(
     >>> import svod
     >>> svod.categorical(svod.Tensor([-svod.inf, 0.0, -svod.inf]), (2,)).tolist()
     [1, 1]
+    """
+
+def cbrt(x: _Operand, /) -> Tensor:
+    """The real cube root.
+
+    >>> import svod
+    >>> svod.cbrt(svod.Tensor([-8.0, 27.0])).tolist()
+    [-2.0, 3.0]
     """
 
 def cdist(x1: _Operand, x2: _Operand, /, p: builtins.float = 2.0, compute_mode: builtins.str | None = None) -> Tensor:
@@ -1267,6 +1389,14 @@ def conj_physical(x: _Operand, /) -> Tensor:
 def conj_physical_(x: _Operand, /) -> Tensor:
     """Becomes what `conj_physical` makes of it."""
 
+def conjugate(x: _Operand, /) -> Tensor:
+    """As `svod.conj`: the imaginary part with the other sign.
+
+    >>> import svod
+    >>> svod.conjugate(svod.Tensor([1 + 2j])).tolist()
+    [(1-2j)]
+    """
+
 def constant_pad_nd(x: _Operand, pad: Sequence[builtins.int], value: builtins.float = 0, /) -> Tensor:
     """More elements before and after the last axes: as `svod.nn.functional.pad`.
 
@@ -1302,6 +1432,14 @@ def convolve(x: _Operand, v: _Operand, /, mode: builtins.str = "full") -> Tensor
     >>> import svod
     >>> svod.convolve(svod.Tensor([1.0, 2.0, 3.0]), svod.Tensor([1.0, 1.0])).tolist()
     [1.0, 3.0, 5.0, 3.0]
+    """
+
+def copy(x: _Operand, /) -> Tensor:
+    """The same elements in memory of their own. A tensor is a value: another name is as good.
+
+    >>> import svod
+    >>> svod.Tensor([1, 2]).copy().tolist()
+    [1, 2]
     """
 
 def copysign(x1: Any, x2: Any, /) -> Tensor:
@@ -1493,6 +1631,23 @@ def deg2rad(x: _Operand, /) -> Tensor:
 
 def deg2rad_(x: _Operand, /) -> Tensor:
     """Becomes what `deg2rad` makes of it."""
+
+def degrees(x: _Operand, /) -> Tensor:
+    """As `svod.rad2deg`: an angle in degrees.
+
+    >>> import svod
+    >>> svod.degrees(svod.Tensor([0.0])).tolist()
+    [0.0]
+    """
+
+def delete(x: _Operand, obj: Any, /, axis: builtins.int | None = None, *, dim: builtins.int | None = None) -> Tensor:
+    """The tensor without what is at an index, a slice, several indices or a mask of an axis, by default of
+    all elements.
+
+    >>> import svod
+    >>> svod.delete(svod.Tensor([1, 2, 3, 4]), [0, 2]).tolist()
+    [2, 4]
+    """
 
 def det(x: _Operand, /) -> Tensor:
     """As `svod.linalg.det`.
@@ -1829,6 +1984,14 @@ def exponential(
     True
     """
 
+def fabs(x: _Operand, /) -> Tensor:
+    """The magnitude of real numbers, as floats.
+
+    >>> import svod
+    >>> svod.fabs(svod.Tensor([-2])).tolist()
+    [2.0]
+    """
+
 def feature_alpha_dropout(x: _Operand, p: builtins.float, train: builtins.bool, /) -> Tensor:
     """As `svod.nn.functional.feature_alpha_dropout`.
 
@@ -1882,6 +2045,14 @@ def fix(x: _Operand, /) -> Tensor:
 
 def fix_(x: _Operand, /) -> Tensor:
     """Becomes what `fix` makes of it."""
+
+def flatnonzero(x: _Operand, /) -> Tensor:
+    """The positions of the elements that are not zero in the flat tensor; computed now.
+
+    >>> import svod
+    >>> svod.flatnonzero(svod.Tensor([[0, 1], [1, 0]])).tolist()
+    [1, 2]
+    """
 
 def flatten(x: _Operand, /, start_dim: _Operand = 0, end_dim: _Operand = -1) -> Tensor:
     """Dimensions `start_dim` to `end_dim` as one."""
@@ -1999,6 +2170,15 @@ def frombuffer(buffer: Any, /, dtype: Any = None, count: builtins.int = -1, offs
     >>> import svod
     >>> svod.frombuffer(bytes([1, 0, 2, 0]), dtype=svod.int16).tolist()
     [1, 2]
+    """
+
+def fromfunction(function: Callable[..., Any], shape: Sequence[builtins.int], *, dtype: Any = None) -> Tensor:
+    """What a function makes of the positions along each axis, tensors of the shape; `float32`, unless a type is
+    named.
+
+    >>> import svod
+    >>> svod.fromfunction(lambda i, j: i + 2 * j, (2, 2), dtype=int).tolist()
+    [[0, 2], [1, 3]]
     """
 
 def full_like(x: _Operand, /, fill_value: Any, *, dtype: Any = None, device: builtins.str | None = None) -> Tensor:
@@ -2199,6 +2379,14 @@ def gru_cell(
     [[0.0]]
     """
 
+def hamming(M: builtins.int, /, *, dtype: Any = None) -> Tensor:
+    """Hamming's window of so many points, a raised cosine; `svod.hamming_window` has periodic ones.
+
+    >>> import svod
+    >>> svod.hamming(5).shape
+    (5,)
+    """
+
 def hamming_window(
     window_length: builtins.int,
     /,
@@ -2221,6 +2409,14 @@ def hann_window(window_length: builtins.int, /, periodic: builtins.bool = True, 
     >>> import svod
     >>> svod.hann_window(4).tolist()
     [0.0, 0.5, 1.0, 0.5]
+    """
+
+def hanning(M: builtins.int, /, *, dtype: Any = None) -> Tensor:
+    """Hann's window of so many points, a raised cosine; `svod.hann_window` has periodic ones.
+
+    >>> import svod
+    >>> svod.hanning(3).tolist()
+    [0.0, 1.0, 0.0]
     """
 
 def hash_tensor(
@@ -2277,6 +2473,24 @@ def histogram(
     >>> import svod
     >>> [part.tolist() for part in svod.histogram(svod.Tensor([1.0, 2.0, 1.0]), 2, range=(0.0, 4.0))]
     [[2.0, 1.0], [0.0, 2.0, 4.0]]
+    """
+
+def histogram2d(
+    x: _Operand,
+    y: _Operand,
+    /,
+    bins: Any = 10,
+    range: Any = None,
+    density: builtins.bool = False,
+    weights: _Operand | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """How many points of two coordinates are in each of the boxes of a grid, and the edges of these along both axes.
+
+    `bins` is a number of bins, or two of these, or edges for each axis.
+
+    >>> import svod
+    >>> svod.histogram2d(svod.Tensor([0.0, 1.0, 1.0]), svod.Tensor([0.0, 1.0, 1.0]), bins=2)[0].tolist()
+    [[1.0, 0.0], [0.0, 2.0]]
     """
 
 def histogramdd(
@@ -2426,12 +2640,32 @@ def index_select(
 ) -> Tensor:
     """The slices of an axis at a 1-d index."""
 
+def indices(dimensions: Sequence[builtins.int], *, dtype: Any = "int64") -> Tensor:
+    """The positions along each axis of a shape, one behind the other.
+
+    >>> import svod
+    >>> svod.indices((2, 2)).tolist()
+    [[[0, 0], [1, 1]], [[0, 1], [0, 1]]]
+    """
+
 def inner(x1: Any, x2: Any, /) -> Tensor:
     """The sums of products over the last dimensions: the result has the others of `x1`, then those of `x2`.
 
     >>> import svod
     >>> svod.inner(svod.Tensor([1, 2]), svod.Tensor([[3, 4], [5, 6]])).tolist()
     [11, 17]
+    """
+
+def insert(
+    x: _Operand, obj: Any, values: Any, /, axis: builtins.int | None = None, *, dim: builtins.int | None = None
+) -> Tensor:
+    """Values before an index, or before each of several, of an axis, by default of the flat tensor.
+
+    Values are of the tensor's type, and expand to what is put in. Indices count before anything is put in.
+
+    >>> import svod
+    >>> svod.insert(svod.Tensor([1, 2, 3]), [0, 2], [7, 9]).tolist()
+    [7, 1, 2, 9, 3]
     """
 
 def instance_norm(
@@ -2464,12 +2698,30 @@ def interp(x: Any, xp: _Operand, fp: _Operand, /, left: Any = None, right: Any =
     [5.0, 20.0]
     """
 
+def intersect1d(
+    x1: Any, x2: Any, /, assume_unique: builtins.bool = False, return_indices: builtins.bool = False
+) -> Any:
+    """The values that both have, sorted, each once; with `return_indices` also where each is first in either.
+
+    >>> import svod
+    >>> svod.intersect1d([3, 1, 2], [2, 3, 5]).tolist()
+    [2, 3]
+    """
+
 def inverse(x: _Operand, /) -> Tensor:
     """As `svod.linalg.inv`.
 
     >>> import svod
     >>> svod.inverse(svod.Tensor([[2.0, 0.0], [0.0, 4.0]])).tolist()
     [[0.5, 0.0], [0.0, 0.25]]
+    """
+
+def invert(x: _Operand, /) -> Tensor:
+    """As `svod.bitwise_not`.
+
+    >>> import svod
+    >>> svod.invert(svod.Tensor([True, False])).tolist()
+    [False, True]
     """
 
 def is_conj(x: _Operand, /) -> builtins.bool:
@@ -2607,6 +2859,23 @@ def istft(
     True
     """
 
+def ix_(*args: Any) -> tuple[Tensor, ...]:
+    """Indices of which each is for an axis of its own: `x[svod.ix_(rows, columns)]` has all pairs. Masks give
+    their positions.
+
+    >>> import svod
+    >>> svod.arange(9).reshape(3, 3)[svod.ix_([0, 2], [1, 2])].tolist()
+    [[1, 2], [7, 8]]
+    """
+
+def kaiser(M: builtins.int, beta: builtins.float, /, *, dtype: Any = None) -> Tensor:
+    """Kaiser's window of so many points; `svod.kaiser_window` has periodic ones.
+
+    >>> import svod
+    >>> svod.kaiser(5, 12.0).shape
+    (5,)
+    """
+
 def kaiser_window(
     window_length: builtins.int, /, periodic: builtins.bool = True, beta: builtins.float = 12.0, *, dtype: Any = None
 ) -> Tensor:
@@ -2661,8 +2930,24 @@ def ldexp(x1: Any, x2: Any, /) -> Tensor:
 def ldexp_(x: _Operand, x2: Any, /) -> Tensor:
     """Becomes what `ldexp` makes of it."""
 
+def left_shift(x1: Any, x2: Any, /) -> Tensor:
+    """As `svod.bitwise_left_shift`.
+
+    >>> import svod
+    >>> svod.left_shift(svod.Tensor([1, 2]), 3).tolist()
+    [8, 16]
+    """
+
 def lerp(x: _Operand, /, end: _Operand, weight: _Operand) -> Tensor:
     """`self + weight * (end - self)`."""
+
+def lexsort(keys: Any, /, axis: builtins.int = -1, *, dim: builtins.int = -1) -> Tensor:
+    """Where elements are in the order of several keys, of which the last is the first to be compared. Stable.
+
+    >>> import svod
+    >>> svod.lexsort(([3, 1, 2], [0, 1, 0])).tolist()
+    [2, 0, 1]
+    """
 
 def lgamma(x: _Operand, /) -> Tensor:
     """The logarithm of the absolute value of the gamma function; infinite at 0 and negative integers.
@@ -2922,6 +3207,14 @@ def mm(x: _Operand, mat2: _Operand, /) -> Tensor:
     [[2.0]]
     """
 
+def mod(x1: Any, x2: Any, /) -> Tensor:
+    """As `svod.remainder`: it has the divisor's sign.
+
+    >>> import svod
+    >>> svod.mod(svod.Tensor([-1, 7]), 3).tolist()
+    [2, 1]
+    """
+
 def mode(
     x: _Operand,
     /,
@@ -3015,6 +3308,62 @@ def nan_to_num_(
 ) -> Tensor:
     """Becomes what `nan_to_num` makes of it."""
 
+def nanargmax(
+    x: _Operand,
+    /,
+    axis: builtins.int | None = None,
+    keepdims: builtins.bool = False,
+    *,
+    dim: builtins.int | None = None,
+    keepdim: builtins.bool = False,
+) -> Tensor:
+    """Where the greatest element that is not NaN is first along an axis, by default in the flat tensor; -1 where
+    there
+    is none.
+
+    >>> import svod
+    >>> svod.nanargmax(svod.Tensor([1.0, svod.nan, 3.0])).item()
+    2
+    """
+
+def nanargmin(
+    x: _Operand,
+    /,
+    axis: builtins.int | None = None,
+    keepdims: builtins.bool = False,
+    *,
+    dim: builtins.int | None = None,
+    keepdim: builtins.bool = False,
+) -> Tensor:
+    """Where the least element that is not NaN is first along an axis, by default in the flat tensor; -1 where there
+    is
+    none.
+
+    >>> import svod
+    >>> svod.nanargmin(svod.Tensor([svod.nan, 1.0, 3.0])).item()
+    1
+    """
+
+def nancumprod(
+    x: _Operand, /, axis: builtins.int | None = None, dtype: Any = None, *, dim: builtins.int | None = None
+) -> Tensor:
+    """The products of the elements that are not NaN up to each one along an axis, by default of the flat tensor.
+
+    >>> import svod
+    >>> svod.nancumprod(svod.Tensor([2.0, svod.nan, 3.0])).tolist()
+    [2.0, 2.0, 6.0]
+    """
+
+def nancumsum(
+    x: _Operand, /, axis: builtins.int | None = None, dtype: Any = None, *, dim: builtins.int | None = None
+) -> Tensor:
+    """The sums of the elements that are not NaN up to each one along an axis, by default of the flat tensor.
+
+    >>> import svod
+    >>> svod.nancumsum(svod.Tensor([2.0, svod.nan, 3.0])).tolist()
+    [2.0, 2.0, 5.0]
+    """
+
 def nanmax(
     x: _Operand,
     /,
@@ -3077,6 +3426,24 @@ def nanmin(
     >>> import svod
     >>> svod.nanmin(svod.Tensor([1.0, svod.nan])).item()
     1.0
+    """
+
+def nanpercentile(
+    x: _Operand,
+    q: Any,
+    /,
+    axis: builtins.int | None = None,
+    *,
+    method: builtins.str = "linear",
+    keepdims: builtins.bool = False,
+    dim: builtins.int | None = None,
+    keepdim: builtins.bool = False,
+) -> Tensor:
+    """As `percentile`, of the elements that are not NaN.
+
+    >>> import svod
+    >>> svod.nanpercentile(svod.Tensor([1.0, svod.nan, 2.0]), 50).item()
+    1.5
     """
 
 def nanprod(
@@ -3303,6 +3670,29 @@ def ormqr(
 def outer(x: _Operand, /, other: _Operand) -> Tensor:
     """The products of each element of one 1-d tensor with each of another."""
 
+def pad(x: _Operand, pad_width: Any, /, mode: builtins.str = "constant", *, constant_values: Any = 0) -> Tensor:
+    """More elements before and behind those of each axis.
+
+    `pad_width` is a number, a pair `(before, behind)` for all axes, or such a pair for each axis. They are
+    `constant_values`, which are written as the widths are; with `"edge"` the nearest element; with `"reflect"`
+    and
+    `"symmetric"` what is mirrored at the edge, without and with the edge itself; with `"wrap"` what is at the
+    other
+    end.
+
+    >>> import svod
+    >>> svod.pad(svod.Tensor([1, 2, 3]), (2, 1), mode="reflect").tolist()
+    [3, 2, 1, 2, 3, 2]
+    """
+
+def partition(x: _Operand, kth: Any, /, axis: builtins.int | None = -1, *, dim: builtins.int | None = -1) -> Tensor:
+    """The elements along an axis in an order in which that at `kth` has its place: all have, as in `sort`.
+
+    >>> import svod
+    >>> svod.partition(svod.Tensor([3, 1, 2]), 1).tolist()
+    [1, 2, 3]
+    """
+
 def pca_lowrank(
     x: _Operand, /, q: builtins.int | None = None, center: builtins.bool = True, niter: builtins.int = 2
 ) -> SVD:
@@ -3368,6 +3758,19 @@ def permute_copy(x: _Operand, dims: Sequence[builtins.int], /) -> Tensor:
 def permute_dims(x: _Operand, /, axes: Sequence[builtins.int]) -> Tensor:
     """Dimension `i` of the result is dimension `axes[i]`."""
 
+def piecewise(x: _Operand, condlist: Any, funclist: Sequence[Any], /, *args: Any, **kwargs: Any) -> Tensor:
+    """By conditions, what functions make of a tensor's elements, or numbers; of the tensor's type.
+
+    Of several conditions that hold the last counts. One function more than conditions is for where none does;
+    without
+    it that is 0. Each function is called with the whole tensor.
+
+    >>> import svod
+    >>> x = svod.Tensor([-2.0, 3.0])
+    >>> svod.piecewise(x, [x < 0, x >= 0], [lambda v: -v, 0.5]).tolist()
+    [2.0, 0.5]
+    """
+
 def pinverse(x: _Operand, /, rcond: builtins.float = 1e-15) -> Tensor:
     """As `svod.linalg.pinv`; singular values up to `rcond` times the greatest count as 0.
 
@@ -3394,6 +3797,34 @@ def poisson(
     [0.0, 0.0]
     """
 
+def polyadd(a1: Any, a2: Any, /) -> Tensor:
+    """The sum of two polynomials.
+
+    >>> import svod
+    >>> svod.polyadd([1, 2], [3, 4, 5]).tolist()
+    [3, 5, 7]
+    """
+
+def polyder(p: _Operand, m: builtins.int = 1, /) -> Tensor:
+    """The `m`-th derivative of a polynomial.
+
+    >>> import svod
+    >>> svod.polyder([1, 0, 5]).tolist()
+    [2, 0]
+    """
+
+def polyfit(
+    x: _Operand, y: _Operand, deg: builtins.int, /, *, rcond: builtins.float | None = None, w: _Operand | None = None
+) -> Tensor:
+    """The polynomial of a degree that comes nearest to points: of the least sum of squared distances, times `w`.
+
+    Several columns of `y` give a column of coefficients each. It is computed in `float64`.
+
+    >>> import svod
+    >>> svod.polyfit([0.0, 1.0, 2.0], [1.0, 3.0, 5.0], 1).round(decimals=4).tolist()
+    [2.0, 1.0]
+    """
+
 def polygamma(n: Any, x: Any, /) -> Tensor:
     """The `n`-th derivative of `digamma`; as a method, `x.polygamma(n)`, the tensor comes first.
 
@@ -3404,8 +3835,48 @@ def polygamma(n: Any, x: Any, /) -> Tensor:
     Tensor([1.644934], shape=(1,), dtype=float32, device=CPU)
     """
 
+def polyint(p: _Operand, m: builtins.int = 1, /, k: builtins.float = 0) -> Tensor:
+    """The `m`-th integral of a polynomial, with the constant `k`.
+
+    >>> import svod
+    >>> svod.polyint([2.0, 0.0], k=5).tolist()
+    [1.0, 0.0, 5.0]
+    """
+
+def polymul(a1: Any, a2: Any, /) -> Tensor:
+    """The product of two polynomials.
+
+    >>> import svod
+    >>> svod.polymul([1, 1], [1, -1]).tolist()
+    [1, 0, -1]
+    """
+
+def polysub(a1: Any, a2: Any, /) -> Tensor:
+    """The difference of two polynomials.
+
+    >>> import svod
+    >>> svod.polysub([1, 2], [3, 4, 5]).tolist()
+    [-3, -3, -3]
+    """
+
+def polyval(p: Any, x: Any, /) -> Tensor:
+    """A polynomial's values, by Horner's rule.
+
+    >>> import svod
+    >>> svod.polyval([1, 0, 5], svod.Tensor([0, 2])).tolist()
+    [5, 9]
+    """
+
 def positive(x: _Operand, /) -> Tensor:
     """The numbers as they are."""
+
+def power(x1: Any, x2: Any, /) -> Tensor:
+    """As `svod.pow`.
+
+    >>> import svod
+    >>> svod.power(svod.Tensor([2, 3]), 2).tolist()
+    [4, 9]
+    """
 
 def promote_types(type1: Any, type2: Any, /) -> DType:
     """The type in which tensors of two types meet.
@@ -3478,6 +3949,14 @@ def rad2deg(x: _Operand, /) -> Tensor:
 
 def rad2deg_(x: _Operand, /) -> Tensor:
     """Becomes what `rad2deg` makes of it."""
+
+def radians(x: _Operand, /) -> Tensor:
+    """As `svod.deg2rad`: an angle in radians.
+
+    >>> import svod
+    >>> svod.radians(svod.Tensor([0.0])).tolist()
+    [0.0]
+    """
 
 def rand_like(x: _Operand, /, *, dtype: Any = None, generator: Generator | None = None) -> Tensor:
     """Uniformly distributed in [0, 1), in a tensor's shape and type."""
@@ -3586,6 +4065,22 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
     svod.int16
     """
 
+def right_shift(x1: Any, x2: Any, /) -> Tensor:
+    """As `svod.bitwise_right_shift`.
+
+    >>> import svod
+    >>> svod.right_shift(svod.Tensor([8, 16]), 3).tolist()
+    [1, 2]
+    """
+
+def rint(x: _Operand, /) -> Tensor:
+    """As `svod.round`: to the nearest integer, halves to the even one.
+
+    >>> import svod
+    >>> svod.rint(svod.Tensor([0.5, 1.5])).tolist()
+    [0.0, 2.0]
+    """
+
 def rnn_relu(
     x: _Operand,
     hx: _Operand,
@@ -3682,6 +4177,14 @@ def rollaxis(x: _Operand, axis: builtins.int, start: builtins.int = 0, /, *, dim
     >>> import svod
     >>> svod.rollaxis(svod.ones(2, 3, 4), 2).shape
     (4, 2, 3)
+    """
+
+def roots(p: _Operand, /) -> Tensor:
+    """A polynomial's roots, complex numbers, as the eigenvalues of its companion matrix; computed now.
+
+    >>> import svod
+    >>> sorted(svod.roots([1.0, -3.0, 2.0]).real.round(decimals=4).tolist())
+    [1.0, 2.0]
     """
 
 def rot90(x: _Operand, /, k: builtins.int = 1, dims: Sequence[builtins.int] = (0, 1)) -> Tensor:
@@ -3805,12 +4308,19 @@ def segment_reduce(
     [1.0, 5.0]
     """
 
-def select(x: _Operand, axis: builtins.int, index: builtins.int, /, *, dim: builtins.int | None = None) -> Tensor:
-    """The slice at a position of an axis, without it.
+def select(x: Any, axis: Any, index: Any = None, /, *, default: Any = 0, dim: Any = None) -> Tensor:
+    """The slice at a position of an axis, without it, as PyTorch's `select`.
+
+    Of a list of conditions and one of choices it is NumPy's: for each element the choice whose condition is the
+    first
+    that holds, else `default`.
 
     >>> import svod
     >>> svod.select(svod.Tensor([[1, 2], [3, 4]]), 1, -1).tolist()
     [2, 4]
+    >>> x = svod.Tensor([1, 5, 9])
+    >>> svod.select([x < 3, x < 7], [x, 10 * x], default=-1).tolist()
+    [1, 50, -1]
     """
 
 def select_copy(x: _Operand, axis: builtins.int, index: builtins.int, /, *, dim: builtins.int | None = None) -> Tensor:
@@ -3829,6 +4339,22 @@ def select_scatter(
     >>> import svod
     >>> svod.select_scatter(svod.zeros(2, 2), svod.ones(2), 0, 1).tolist()
     [[0.0, 0.0], [1.0, 1.0]]
+    """
+
+def setdiff1d(x1: Any, x2: Any, /, assume_unique: builtins.bool = False) -> Tensor:
+    """The values of `x1` that `x2` does not have, sorted, each once; with `assume_unique` as they come.
+
+    >>> import svod
+    >>> svod.setdiff1d([3, 1, 2, 1], [2, 5]).tolist()
+    [1, 3]
+    """
+
+def setxor1d(x1: Any, x2: Any, /, assume_unique: builtins.bool = False) -> Tensor:
+    """The values that just one of both has, sorted, each once.
+
+    >>> import svod
+    >>> svod.setxor1d([1, 2, 3], [2, 4]).tolist()
+    [1, 3, 4]
     """
 
 def sgn(x: _Operand, /) -> Tensor:
@@ -3936,6 +4462,7 @@ def sort(
     *,
     stable: builtins.bool = True,
     axis: builtins.int | None = None,
+    kind: builtins.str | None = None,
 ) -> Tensor | ValuesAndIndices:
     """The elements along an axis, by default the last, in order; stable, NaN is the greatest value.
 
@@ -4262,6 +4789,14 @@ def trapz(
     4.0
     """
 
+def tri(N: builtins.int, M: builtins.int | None = None, k: builtins.int = 0, *, dtype: Any = "float32") -> Tensor:
+    """Ones on a diagonal and below it, zeros above.
+
+    >>> import svod
+    >>> svod.tri(2, 3).tolist()
+    [[1.0, 0.0, 0.0], [1.0, 1.0, 0.0]]
+    """
+
 def triangular_solve(
     x: _Operand,
     A: _Operand,
@@ -4386,6 +4921,14 @@ def uniform(
     >>> import svod
     >>> (svod.uniform(100, 2.0, 3.0) >= 2).all().item()
     True
+    """
+
+def union1d(x1: Any, x2: Any, /) -> Tensor:
+    """The values that one of both has, sorted, each once.
+
+    >>> import svod
+    >>> svod.union1d([3, 1], [2, 1]).tolist()
+    [1, 2, 3]
     """
 
 def unique(
@@ -4516,6 +5059,24 @@ def unstack(x: _Operand, /, axis: builtins.int = 0, *, dim: builtins.int = 0) ->
     >>> import svod
     >>> [part.tolist() for part in svod.unstack(svod.Tensor([[1, 2], [3, 4]]), axis=1)]
     [[1, 3], [2, 4]]
+    """
+
+def unwrap(
+    x: _Operand,
+    /,
+    discont: builtins.float | None = None,
+    axis: builtins.int = -1,
+    *,
+    period: builtins.float = 6.283185307179586,
+    dim: builtins.int = -1,
+) -> Tensor:
+    """Angles along an axis without the jumps by a period: a step of more than `discont`, by default half a period,
+    is
+    made less by the multiple of the period that leaves the least one.
+
+    >>> import svod
+    >>> svod.unwrap(svod.Tensor([0.0, 3.0, -3.0])).round(decimals=3).tolist()
+    [0.0, 3.0, 3.2829999923706055]
     """
 
 def vander(x: _Operand, /, N: builtins.int | None = None, increasing: builtins.bool = False) -> Tensor:

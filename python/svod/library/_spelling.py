@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Any
 
 from svod._svod import ArgumentTypeError, Tensor, _tensor
 
-__all__ = ["SPELLINGS", "assigning", "forwarding", "public"]
+__all__ = ["SPELLINGS", "assigning", "beside", "forwarding", "public", "together"]
 
 # Parameters as the files of the library name them, after the array API standard, and PyTorch's names for them.
 SPELLINGS = {"axis": "dim", "axis1": "dim1", "axis2": "dim2", "keepdims": "keepdim"}
@@ -53,6 +53,9 @@ OTHERS: dict[str, dict[str, tuple[str, ...]]] = {
     "triu": {"k": ("diagonal",)},
     "vecdot": {"x1": ("x",), "x2": ("y",)},
 }
+
+# Types that Python's numbers have by themselves, and those of all their digits.
+_WIDE = {"float32": "float64", "complex64": "complex128"}
 
 # What annotations say of parameters that become tensors.
 _TENSORS = ("Tensor", "Tensor | None")
@@ -99,17 +102,33 @@ def public(function: Callable[..., Any]) -> Callable[..., Any]:
         if kwargs:
             args = spelled(args, kwargs)
             for name in by_name & kwargs.keys():
-                if kwargs[name] is not None:
-                    kwargs[name] = _tensor(kwargs[name])
+                if kwargs[name] is not None and type(kwargs[name]) is not Tensor:
+                    kwargs[name] = beside(kwargs[name], (*args, *kwargs.values()))
         for i in at:
             if i < len(args) and type(args[i]) is not Tensor and args[i] is not None:
-                args = (*args[:i], _tensor(args[i]), *args[i + 1 :])
+                args = (*args[:i], beside(args[i], (*args, *kwargs.values())), *args[i + 1 :])
         return function(*args, **kwargs)
 
     call.__module__ = "svod"
     call._spelled = spelled  # type: ignore[attr-defined]
     _sign(call, [ours for _, ours in renamed])
     return call
+
+
+def beside(given: Any, others: Iterable[Any]) -> Tensor:
+    """The tensor of what is given; Python's numbers have all their digits beside a tensor of 64-bit floats."""
+    made = _tensor(given)
+    wide = _WIDE.get(made.dtype.name)
+    if wide is None or type(given) not in (float, complex, list, tuple):
+        return made
+    is_wide = any(type(one) is Tensor and one.dtype.name in _WIDE.values() for one in others)
+    return Tensor(given, wide) if is_wide else made
+
+
+def together(several: Iterable[Any]) -> list[Tensor]:
+    """The tensors of several things, Python's numbers among them as `beside` has them."""
+    given = list(several)
+    return [one if type(one) is Tensor else beside(one, given) for one in given]
 
 
 def assigning(made: Callable[..., Any], name: str) -> Callable[..., Tensor]:
@@ -134,7 +153,7 @@ def forwarding(method: Callable[..., Any]) -> Callable[..., Any]:
         if not args and "input" in kwargs:
             args = (kwargs.pop("input"),)
         if args and type(args[0]) is not Tensor:
-            args = (_tensor(args[0]), *args[1:])
+            args = (beside(args[0], (*args[1:], *kwargs.values())), *args[1:])
         return method(*args, **kwargs)
 
     call.__module__, call.__qualname__ = "svod", method.__name__

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from svod._svod import ArgumentError, ShapeError, Tensor, _tensor, cat, stack
+from svod.library._spelling import together
 from svod.library.manipulation import _extents, broadcast_arrays, moveaxis
 
 __all__ = [
@@ -138,7 +139,7 @@ def column_stack(tensors: Sequence[Any], /) -> Tensor:
     >>> svod.column_stack([svod.Tensor([1, 2]), svod.Tensor([3, 4])]).tolist()
     [[1, 3], [2, 4]]
     """
-    parts = [_tensor(one) for one in tensors]
+    parts = together(tensors)
     return cat([one if one.ndim > 1 else one.reshape(-1, 1) for one in parts], 1)
 
 
@@ -173,7 +174,7 @@ def dstack(tensors: Sequence[Any], /) -> Tensor:
     >>> svod.dstack([svod.Tensor([1, 2]), svod.Tensor([3, 4])]).tolist()
     [[[1, 3], [2, 4]]]
     """
-    return cat([_deep(_tensor(one)) for one in tensors], 2)
+    return cat([_deep(one) for one in together(tensors)], 2)
 
 
 def expand_as(x: Tensor, other: Tensor, /) -> Tensor:
@@ -223,7 +224,7 @@ def hstack(tensors: Sequence[Any], /) -> Tensor:
     >>> svod.hstack([svod.Tensor([1, 2]), svod.Tensor([3])]).tolist()
     [1, 2, 3]
     """
-    parts = [one if one.ndim else one.reshape(1) for one in map(_tensor, tensors)]
+    parts = [one if one.ndim else one.reshape(1) for one in together(tensors)]
     return cat(parts, 1 if parts and parts[0].ndim > 1 else 0)
 
 
@@ -368,7 +369,7 @@ def vstack(tensors: Sequence[Any], /) -> Tensor:
     >>> svod.vstack([svod.Tensor([1, 2]), svod.Tensor([3, 4])]).tolist()
     [[1, 2], [3, 4]]
     """
-    return cat([_rows(_tensor(one)) for one in tensors], 0)
+    return cat([_rows(one) for one in together(tensors)], 0)
 
 
 def _each(tensors: tuple[Any, ...], changed: Any) -> Any:

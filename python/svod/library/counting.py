@@ -18,6 +18,7 @@ from svod._svod import (
     full,
     linspace,
     ones,
+    stack,
     where,
     zeros,
 )
@@ -38,6 +39,7 @@ __all__ = [
     "gradient",
     "histc",
     "histogram",
+    "histogram2d",
     "histogramdd",
     "interp",
     "logcumsumexp",
@@ -242,6 +244,35 @@ def histogram(
     if density:
         found = found / (edges[1:] - edges[:-1]) / found.sum()
     return found, edges
+
+
+def histogram2d(
+    x: Tensor,
+    y: Tensor,
+    /,
+    bins: Any = 10,
+    range: Any = None,
+    density: bool = False,
+    weights: Tensor | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """How many points of two coordinates are in each of the boxes of a grid, and the edges of these along both axes.
+
+    `bins` is a number of bins, or two of these, or edges for each axis.
+
+    >>> import svod
+    >>> svod.histogram2d(svod.Tensor([0.0, 1.0, 1.0]), svod.Tensor([0.0, 1.0, 1.0]), bins=2)[0].tolist()
+    [[1.0, 0.0], [0.0, 2.0]]
+    """
+    if x.ndim != 1 or x.shape != y.shape:
+        raise ShapeError(f"histogram2d: as many x as y are expected, not shapes {x.shape} and {y.shape}")
+    points = stack(list(_operands(x, y)), 1)
+    points = points if points.dtype.is_floating_point else points.float()
+    several = (bins, bins) if isinstance(bins, int) else tuple(bins)
+    if len(several) != 2:
+        several = (bins, bins)
+    ends = None if range is None else [end for pair in range for end in pair]
+    counts, edges = histogramdd(points, several, range=ends, weight=weights, density=density)
+    return counts, edges[0], edges[1]
 
 
 def histogramdd(

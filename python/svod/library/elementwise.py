@@ -22,6 +22,7 @@ __all__ = [
     "asinh",
     "atan2",
     "atanh",
+    "cbrt",
     "clip",
     "copysign",
     "cosh",
@@ -183,6 +184,24 @@ def atanh(x: Tensor, /) -> Tensor:
     [0.0, inf]
     """
     return _elementary("atanh", lambda x: _odd(lambda a: (2 * a / (1 - a)).log1p() / 2, x), x)
+
+
+def cbrt(x: Tensor, /) -> Tensor:
+    """The real cube root.
+
+    >>> import svod
+    >>> svod.cbrt(svod.Tensor([-8.0, 27.0])).tolist()
+    [-2.0, 3.0]
+    """
+
+    def compute(x: Tensor) -> Tensor:
+        # One step of Newton's method takes the error of `pow` away.
+        root = x ** (1 / 3)
+        inner = (x > 0) & (x < math.inf)
+        safe = where(inner, root, 1.0)
+        return where(inner, safe - (safe - x / (safe * safe)) / 3, root)
+
+    return _elementary("cbrt", lambda x: _odd(compute, x), x)
 
 
 def clip(x: Tensor, /, min: Any = None, max: Any = None) -> Tensor:

@@ -7,7 +7,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from svod._svod import ArgumentError, ShapeError, Tensor, _tensor, arange, stack, where, zeros
+from svod._svod import ArgumentError, ArgumentTypeError, ShapeError, Tensor, _tensor, arange, stack, where, zeros
+from svod.library._spelling import beside
 from svod.library.manipulation import _counted, _extents, broadcast_shapes
 
 __all__ = [
@@ -97,7 +98,7 @@ def fill(x: Tensor, value: Any, /) -> Tensor:
     >>> svod.fill(svod.ones(2), 3).tolist()
     [3.0, 3.0]
     """
-    number = _tensor(value)
+    number = beside(value, [x])
     if number.ndim:
         raise ShapeError(
             f"fill: value: a number, or a tensor without dimensions, is expected, not shape {number.shape}"
@@ -137,7 +138,7 @@ def index_put(x: Tensor, indices: Sequence[Any], values: Any, accumulate: bool =
     rest = x.shape[len(positions) :]
     if x.dtype == "bool":
         return index_put(x.cast("int64"), indices, _tensor(values).cast("int64"), True).cast("bool")
-    given = _tensor(values).cast(x.dtype).expand(*at.shape, *rest)
+    given = beside(values, [x]).cast(x.dtype).expand(*at.shape, *rest)
     flat = x.reshape(math.prod(x.shape[: len(positions)]), *rest)
     at = at.flatten()
     return flat.index_add(0, at, given.reshape(at.shape[0], *rest)).reshape(x.shape)
@@ -226,13 +227,24 @@ def put(x: Tensor, index: Tensor, source: Tensor, accumulate: bool = False, /) -
     return index_put(x.reshape(-1), (index.reshape(-1),), source.reshape(-1), accumulate).reshape(x.shape)
 
 
-def select(x: Tensor, axis: int, index: int, /) -> Tensor:
-    """The slice at a position of an axis, without it.
+def select(x: Any, axis: Any, index: Any = None, /, *, default: Any = 0) -> Tensor:
+    """The slice at a position of an axis, without it, as PyTorch's `select`.
+
+    Of a list of conditions and one of choices it is NumPy's: for each element the choice whose condition is the first
+    that holds, else `default`.
 
     >>> import svod
     >>> svod.select(svod.Tensor([[1, 2], [3, 4]]), 1, -1).tolist()
     [2, 4]
+    >>> x = svod.Tensor([1, 5, 9])
+    >>> svod.select([x < 3, x < 7], [x, 10 * x], default=-1).tolist()
+    [1, 50, -1]
     """
+    if isinstance(axis, list | tuple):
+        return _chosen(x, axis, default if index is None else index)
+    if index is None:
+        raise ArgumentTypeError("select: index: an integer is expected")
+    x = _tensor(x)
     return x[_at("select", x, axis, index)]
 
 
@@ -293,3 +305,13 @@ def _positions(index: Tensor) -> tuple[Tensor, ...]:
         return (index,)
     found: tuple[Tensor, ...] = index.nonzero(as_tuple=True)
     return found
+
+
+def _chosen(conditions: Any, choices: Sequence[Any], default: Any) -> Tensor:
+    if not isinstance(conditions, list | tuple) or len(conditions) != len(choices) or not choices:
+        many = len(conditions) if isinstance(conditions, list | tuple) else 0
+        raise ArgumentError(f"select: as many conditions as choices are expected, not {many} and {len(choices)}")
+    result = default
+    for condition, choice in zip(reversed(conditions), reversed(choices), strict=True):
+        result = where(_tensor(condition), choice, result)
+    return result

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from svod._svod import ArgumentError, ArgumentTypeError, ShapeError, Tensor, _operands, _tensor, cat
+from svod.library._spelling import together
 
 __all__ = [
     "astype",
@@ -86,7 +87,7 @@ def concat(arrays: Sequence[Any], /, axis: int | None = 0) -> Tensor:
     >>> svod.concat([svod.Tensor([[1], [2]]), svod.Tensor([[3.0]])], axis=None).tolist()
     [1.0, 2.0, 3.0]
     """
-    return cat([_tensor(one).flatten() for one in arrays], 0) if axis is None else cat(arrays, axis)
+    return cat([one.flatten() for one in together(arrays)], 0) if axis is None else cat(together(arrays), axis)
 
 
 def diff(

@@ -20,6 +20,7 @@ from svod._svod import (
     full,
     where,
 )
+from svod.library._spelling import beside
 from svod.library.manipulation import _one_slice
 
 __all__ = [
@@ -29,10 +30,13 @@ __all__ = [
     "cov",
     "hash_tensor",
     "mode",
+    "nanargmax",
+    "nanargmin",
     "nanmax",
     "nanmean",
     "nanmedian",
     "nanmin",
+    "nanpercentile",
     "nanprod",
     "nanquantile",
     "nanstd",
@@ -69,7 +73,7 @@ def average(x: Tensor, /, axis: int | None = None, weights: Any = None, *, keepd
     x = _as_floats(x)
     if weights is None:
         return x.mean(axis, keepdims)
-    by = _tensor(weights).cast(x.dtype)
+    by = beside(weights, [x]).cast(x.dtype)
     if by.shape != x.shape:
         if axis is None or by.ndim != 1 or by.shape[0] != x.shape[axis]:
             raise ShapeError(f"average: weights of shape {by.shape} are those of no axis of {x.shape}")
@@ -129,7 +133,7 @@ def cov(
     if fweights is not None and _tensor(fweights).dtype.is_floating_point:
         raise DTypeError(f"cov: fweights: numbers of times are expected, integers, not {_tensor(fweights).dtype}")
     kind = (x.real if x.is_complex() else x).dtype
-    given = [_tensor(one).cast(kind) for one in (fweights, aweights) if one is not None]
+    given = [beside(one, [x]).cast(kind) for one in (fweights, aweights) if one is not None]
     if not given:
         count: Any = rows.shape[1]
         centred = rows - rows.mean(1, True)
@@ -188,6 +192,28 @@ def mode(x: Tensor, /, axis: int = -1, keepdims: bool = False) -> tuple[Tensor, 
     return values, indices
 
 
+def nanargmax(x: Tensor, /, axis: int | None = None, keepdims: bool = False) -> Tensor:
+    """Where the greatest element that is not NaN is first along an axis, by default in the flat tensor; -1 where there
+    is none.
+
+    >>> import svod
+    >>> svod.nanargmax(svod.Tensor([1.0, svod.nan, 3.0])).item()
+    2
+    """
+    return _extreme_at(x, "argmax", -math.inf, axis, keepdims)
+
+
+def nanargmin(x: Tensor, /, axis: int | None = None, keepdims: bool = False) -> Tensor:
+    """Where the least element that is not NaN is first along an axis, by default in the flat tensor; -1 where there is
+    none.
+
+    >>> import svod
+    >>> svod.nanargmin(svod.Tensor([svod.nan, 1.0, 3.0])).item()
+    1
+    """
+    return _extreme_at(x, "argmin", math.inf, axis, keepdims)
+
+
 def nanmax(x: Tensor, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """The greatest element that is not NaN along axes, by default of all; NaN where all are.
 
@@ -244,6 +270,18 @@ def nanmin(x: Tensor, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
     1.0
     """
     return _extreme(x, "amin", math.inf, axis, keepdims)
+
+
+def nanpercentile(
+    x: Tensor, q: Any, /, axis: int | None = None, *, method: str = "linear", keepdims: bool = False
+) -> Tensor:
+    """As `percentile`, of the elements that are not NaN.
+
+    >>> import svod
+    >>> svod.nanpercentile(svod.Tensor([1.0, svod.nan, 2.0]), 50).item()
+    1.5
+    """
+    return _quantile("nanpercentile", x, _parts(q) / 100, axis, keepdims, method, without_nan=True)
 
 
 def nanprod(x: Tensor, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
@@ -316,7 +354,7 @@ def percentile(
     >>> svod.percentile(svod.Tensor([1.0, 2.0, 3.0]), 50).item()
     2.0
     """
-    return _quantile("percentile", x, _tensor(q) / 100, axis, keepdims, method, without_nan=False)
+    return _quantile("percentile", x, _parts(q) / 100, axis, keepdims, method, without_nan=False)
 
 
 def ptp(x: Tensor, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
@@ -443,6 +481,11 @@ _BETWEEN: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
+def _parts(q: Any) -> Tensor:
+    """Parts of a whole: numbers as Python has them, which have more digits than the default float."""
+    return q.cast("float64") if isinstance(q, Tensor) else Tensor(q, "float64")
+
+
 def _quantile(
     name: str, x: Tensor, q: Any, axis: int | None, keepdims: bool, interpolation: str, without_nan: bool
 ) -> Tensor:
@@ -452,7 +495,7 @@ def _quantile(
     if x.dtype.is_complex:
         raise DTypeError(f"{name}: real numbers are expected, not {x.dtype.name}")
     x = _as_floats(x)
-    parts = _tensor(q).cast("float64")
+    parts = _parts(q)
     if parts.ndim > 1:
         raise ShapeError(f"{name}: q is a number or a vector, not of shape {parts.shape}")
     rank = x.ndim
@@ -477,3 +520,17 @@ def _quantile(
     else:
         made = made.movedim(-1, axis % rank + 1) if keepdims else made.squeeze(-1)
     return made if parts.ndim else made[0]
+
+
+def _extreme_at(x: Tensor, where_is: str, other: float, axis: int | None, keepdims: bool) -> Tensor:
+    """Where the greatest or least element that is not NaN is first; -1 where there is none."""
+    if not x.dtype.is_floating_point:
+        found: Tensor = getattr(x, where_is)(axis, keepdims)
+        return found
+    is_nan = x.isnan()
+    at = getattr(where(is_nan, other, x), where_is)(axis, keepdims)
+    # Where NaN stands for an infinity that is the greatest itself, the first that is not NaN is it.
+    fold = "amax" if where_is == "argmax" else "amin"
+    hidden = getattr(where(is_nan, other, x), fold)(axis, keepdims) == other
+    first = (~is_nan).cast("uint8").argmax(axis, keepdims)
+    return where(is_nan.all(axis, keepdims), -1, where(hidden, first, at)).cast("int64")

@@ -4,13 +4,50 @@ from __future__ import annotations
 
 from typing import Any
 
-from svod._svod import ArgumentError, ArgumentTypeError, ShapeError, Tensor, ValuesAndIndices, _operands
+from svod._svod import (
+    ArgumentError,
+    ArgumentTypeError,
+    IndexError,
+    ShapeError,
+    Tensor,
+    ValuesAndIndices,
+    _operands,
+    _tensor,
+)
 
-__all__ = ["argsort", "count_nonzero", "nonzero", "searchsorted", "sort", "take", "take_along_axis"]
+__all__ = [
+    "argpartition",
+    "argsort",
+    "count_nonzero",
+    "flatnonzero",
+    "lexsort",
+    "nonzero",
+    "partition",
+    "searchsorted",
+    "sort",
+    "take",
+    "take_along_axis",
+]
 
 
-def argsort(x: Tensor, /, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
-    """Where the elements along an axis, by default the last, are, in order. Stable; NaN is the greatest value."""
+def argpartition(x: Tensor, kth: Any, /, axis: int | None = -1) -> Tensor:
+    """Where the elements along an axis are in an order in which that at `kth` has its place: all have, as in `argsort`.
+
+    >>> import svod
+    >>> svod.argpartition(svod.Tensor([3, 1, 2]), 1).tolist()
+    [1, 2, 0]
+    """
+    x, axis = (x.flatten(), 0) if axis is None else (x, axis)
+    _in_place("argpartition", x, kth, axis)
+    return x.argsort(axis)
+
+
+def argsort(
+    x: Tensor, /, axis: int = -1, descending: bool = False, stable: bool = True, *, kind: str | None = None
+) -> Tensor:
+    """Where the elements along an axis, by default the last, are, in order. Stable, whichever `kind` is asked for; NaN
+    is the greatest value."""
+    _kind("argsort", kind)
     return x.argsort(axis, descending)
 
 
@@ -24,9 +61,47 @@ def count_nonzero(x: Tensor, /, axis: Any = None, *, keepdims: bool = False) -> 
     return (x != 0).sum(axis, keepdims)
 
 
+def flatnonzero(x: Tensor, /) -> Tensor:
+    """The positions of the elements that are not zero in the flat tensor; computed now.
+
+    >>> import svod
+    >>> svod.flatnonzero(svod.Tensor([[0, 1], [1, 0]])).tolist()
+    [1, 2]
+    """
+    return x.flatten().nonzero()[:, 0]
+
+
+def lexsort(keys: Any, /, axis: int = -1) -> Tensor:
+    """Where elements are in the order of several keys, of which the last is the first to be compared. Stable.
+
+    >>> import svod
+    >>> svod.lexsort(([3, 1, 2], [0, 1, 0])).tolist()
+    [2, 0, 1]
+    """
+    several = [_tensor(key) for key in keys]
+    if not several or any(key.shape != several[0].shape or key.ndim == 0 for key in several):
+        raise ShapeError(f"lexsort: keys of one shape are expected, not {[tuple(key.shape) for key in several]}")
+    order = several[0].argsort(axis)
+    for key in several[1:]:
+        order = take_along_axis(order, take_along_axis(key, order, axis).argsort(axis), axis)
+    return order
+
+
 def nonzero(x: Tensor, /, *, as_tuple: bool = True) -> Any:
     """The indices, along each dimension, of the elements that are not zero; computed now. Without `as_tuple`, rows."""
     return x.nonzero(as_tuple=as_tuple)
+
+
+def partition(x: Tensor, kth: Any, /, axis: int | None = -1) -> Tensor:
+    """The elements along an axis in an order in which that at `kth` has its place: all have, as in `sort`.
+
+    >>> import svod
+    >>> svod.partition(svod.Tensor([3, 1, 2]), 1).tolist()
+    [1, 2, 3]
+    """
+    x, axis = (x.flatten(), 0) if axis is None else (x, axis)
+    _in_place("partition", x, kth, axis)
+    return x.sort(axis)[0]
 
 
 def searchsorted(
@@ -78,11 +153,13 @@ def sort(
     *,
     stable: bool = True,
     axis: int | None = None,
+    kind: str | None = None,
 ) -> Tensor | ValuesAndIndices:
     """The elements along an axis, by default the last, in order; stable, NaN is the greatest value.
 
     With `dim`, by name or position, PyTorch's pair of them and where they were.
     """
+    _kind("sort", kind)
     if axis is not None and dim is not None:
         raise ArgumentTypeError("sort: axis and dim are one argument: give only one of them")
     found = x.sort(next((one for one in (axis, dim) if one is not None), -1), descending)
@@ -97,3 +174,17 @@ def take(x: Tensor, indices: Tensor, /, axis: int | None = None) -> Tensor:
 def take_along_axis(x: Tensor, indices: Tensor, /, axis: int = -1) -> Tensor:
     """For each index along an axis, by default the last, the element there."""
     return x.take_along_dim(indices, axis)
+
+
+def _in_place(name: str, x: Tensor, kth: Any, axis: int) -> None:
+    """Whether there are such places along the axis."""
+    extent = x.shape[axis] if x.ndim else 1
+    for k in _tensor(kth).reshape(-1).tolist():
+        if not isinstance(k, int) or not -extent <= k < extent:
+            raise IndexError(f"{name}: kth: {k} is no place on axis {axis}, whose extent is {extent}")
+
+
+def _kind(name: str, kind: str | None) -> None:
+    kinds = ("quicksort", "mergesort", "heapsort", "stable")
+    if kind is not None and kind not in kinds:
+        raise ArgumentError(f"{name}: kind is one of {list(kinds)}, not {kind!r}")

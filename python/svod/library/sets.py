@@ -6,7 +6,17 @@ from typing import Any, NamedTuple
 
 from svod._svod import Tensor, _operands, arange, cat, ones, zeros
 
-__all__ = ["isin", "unique_all", "unique_counts", "unique_inverse", "unique_values"]
+__all__ = [
+    "intersect1d",
+    "isin",
+    "setdiff1d",
+    "setxor1d",
+    "union1d",
+    "unique_all",
+    "unique_counts",
+    "unique_inverse",
+    "unique_values",
+]
 
 
 class UniqueAll(NamedTuple):
@@ -32,6 +42,22 @@ class UniqueInverse(NamedTuple):
     inverse_indices: Tensor
 
 
+def intersect1d(x1: Any, x2: Any, /, assume_unique: bool = False, return_indices: bool = False) -> Any:
+    """The values that both have, sorted, each once; with `return_indices` also where each is first in either.
+
+    >>> import svod
+    >>> svod.intersect1d([3, 1, 2], [2, 3, 5]).tolist()
+    [2, 3]
+    """
+    first, second = (one.flatten() for one in _operands(x1, x2))
+    if not return_indices:
+        values = unique_values(first)
+        return values[isin(values, second)]
+    one, two = unique_all(first), unique_all(second)
+    in_one, in_two = isin(one.values, two.values), isin(two.values, one.values)
+    return one.values[in_one], one.indices[in_one], two.indices[in_two]
+
+
 def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Tensor:
     """Of each element of `x1` whether it is among those of `x2`; with `invert` whether it is not. NaN is in no set.
 
@@ -54,6 +80,40 @@ def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Tensor:
         at = ordered.searchsorted(sought).clamp(max=ordered.numel() - 1)
         found = (ordered.take(at, 0) == sought).reshape(x.shape)
     return ~found if invert else found
+
+
+def setdiff1d(x1: Any, x2: Any, /, assume_unique: bool = False) -> Tensor:
+    """The values of `x1` that `x2` does not have, sorted, each once; with `assume_unique` as they come.
+
+    >>> import svod
+    >>> svod.setdiff1d([3, 1, 2, 1], [2, 5]).tolist()
+    [1, 3]
+    """
+    values = _operands(x1, x2)[0].flatten()
+    values = values if assume_unique else unique_values(values)
+    return values[isin(values, x2, invert=True)]
+
+
+def setxor1d(x1: Any, x2: Any, /, assume_unique: bool = False) -> Tensor:
+    """The values that just one of both has, sorted, each once.
+
+    >>> import svod
+    >>> svod.setxor1d([1, 2, 3], [2, 4]).tolist()
+    [1, 3, 4]
+    """
+    first, second = _operands(x1, x2)
+    return union1d(setdiff1d(first, second), setdiff1d(second, first))
+
+
+def union1d(x1: Any, x2: Any, /) -> Tensor:
+    """The values that one of both has, sorted, each once.
+
+    >>> import svod
+    >>> svod.union1d([3, 1], [2, 1]).tolist()
+    [1, 2, 3]
+    """
+    first, second = _operands(x1, x2)
+    return unique_values(cat([first.flatten(), second.flatten()], 0))
 
 
 def unique_all(x: Tensor, /) -> UniqueAll:

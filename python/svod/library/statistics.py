@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
-from svod._svod import Tensor, cat, ones, zeros
+from svod._svod import ArgumentError, Tensor, cat, ones, where, zeros
 from svod.library.manipulation import _one_slice
+from svod.library.reductions import _as_floats, _without_nan
 
-__all__ = ["cumulative_prod", "cumulative_sum"]
+__all__ = ["cumulative_prod", "cumulative_sum", "nancumprod", "nancumsum", "unwrap"]
 
 
 def cumulative_prod(
@@ -37,6 +39,54 @@ def cumulative_sum(
     [0, 2, 5]
     """
     return _scanned(x, Tensor.cumsum, zeros if include_initial else None, axis, dtype)
+
+
+def nancumprod(x: Tensor, /, axis: int | None = None, dtype: Any = None) -> Tensor:
+    """The products of the elements that are not NaN up to each one along an axis, by default of the flat tensor.
+
+    >>> import svod
+    >>> svod.nancumprod(svod.Tensor([2.0, svod.nan, 3.0])).tolist()
+    [2.0, 2.0, 6.0]
+    """
+    x = _without_nan(x if axis is not None else x.flatten(), 1)
+    return cumulative_prod(x, axis=axis or 0, dtype=dtype)
+
+
+def nancumsum(x: Tensor, /, axis: int | None = None, dtype: Any = None) -> Tensor:
+    """The sums of the elements that are not NaN up to each one along an axis, by default of the flat tensor.
+
+    >>> import svod
+    >>> svod.nancumsum(svod.Tensor([2.0, svod.nan, 3.0])).tolist()
+    [2.0, 2.0, 5.0]
+    """
+    x = _without_nan(x if axis is not None else x.flatten(), 0)
+    return cumulative_sum(x, axis=axis or 0, dtype=dtype)
+
+
+def unwrap(x: Tensor, /, discont: float | None = None, axis: int = -1, *, period: float = 2 * math.pi) -> Tensor:
+    """Angles along an axis without the jumps by a period: a step of more than `discont`, by default half a period, is
+    made less by the multiple of the period that leaves the least one.
+
+    >>> import svod
+    >>> svod.unwrap(svod.Tensor([0.0, 3.0, -3.0])).round(decimals=3).tolist()
+    [0.0, 3.0, 3.2829999923706055]
+    """
+    if not -x.ndim <= axis < x.ndim:
+        raise ArgumentError(f"unwrap: axis {axis} is none of {x.ndim}, the axes of {x.shape}")
+    if x.shape[axis] == 0:
+        return x
+    whole = not x.is_floating_point() and isinstance(period, int)
+    x = x if whole else _as_floats(x)
+    half = period // 2 if whole else period / 2
+    least = half if discont is None else discont
+    lines = x.movedim(axis, -1)
+    steps = lines[..., 1:] - lines[..., :-1]
+    within = (steps + half) % period - half
+    if not (whole and period % 2):
+        within = where((within == -half) & (steps > 0), half, within)
+    more = where(steps.abs() < least, 0, within - steps).cast(lines.dtype)
+    sums = cat([lines[..., :1], lines[..., 1:] + more.cumsum(-1)], -1)
+    return sums.cast(lines.dtype).movedim(-1, axis)
 
 
 def _scanned(

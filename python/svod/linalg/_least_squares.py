@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from svod._extension import public
-from svod._svod import ShapeError, Tensor, _tensor, where, zeros
+from svod._svod import ShapeError, Tensor, where, zeros
+from svod.library._spelling import together
 from svod.library.arrangement import adjoint
 from svod.library.dtypes import finfo
 from svod.linalg._factors import SVDResult, svd, svdvals
@@ -32,7 +33,8 @@ def lstsq(x1: Any, x2: Any, /, rtol: Any = None, *, driver: str | None = None) -
     >>> svod.linalg.lstsq([[1.0], [1.0]], [1.0, 3.0]).solution.tolist()
     [2.0]
     """
-    a, b = matrices("lstsq", x1), _tensor(x2)
+    x1, b = together([x1, x2])
+    a = matrices("lstsq", x1)
     vector = b.ndim == 1
     b = column(b) if vector else b
     if b.ndim < 2 or b.shape[-2] != a.shape[-2]:

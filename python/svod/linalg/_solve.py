@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from svod._extension import public
-from svod._svod import ShapeError, Tensor, _tensor, _with_derivative, eye, ones
+from svod._svod import ShapeError, Tensor, _with_derivative, eye, ones
+from svod.library._spelling import together
 from svod.library.arrangement import adjoint
 from svod.library.diagonals import diag_embed
 from svod.library.dtypes import result_type
@@ -90,8 +91,15 @@ def solve(x1: Any, x2: Any, /, *, left: bool = True) -> Tensor:
     >>> svod.linalg.solve([[2.0, 0.0], [0.0, 4.0]], [2.0, 2.0]).tolist()
     [1.0, 0.5]
     """
+<<<<<<< HEAD
     a, b = matrices("solve", x1, square=True), _tensor(x2)
     vector = are_vectors(a, b, left)
+=======
+    x1, b = together([x1, x2])
+    a = matrices("solve", x1, square=True)
+    stacked = 1 < b.ndim == a.ndim - 1 and b.shape == a.shape[:-1]
+    vector = b.ndim == 1 or (stacked and b.shape[-2 if left else -1] != a.shape[-1])
+>>>>>>> 6cd4a07 (NumPy's functions that programs are written with; Python's numbers keep their digits beside 64-bit floats)
     if not left:
         return solve(a.mT, b) if vector else solve(a.mT, b.mT).mT
     b = column(b) if vector else b
