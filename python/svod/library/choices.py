@@ -57,7 +57,7 @@ def piecewise(x: Tensor, condlist: Any, funclist: Sequence[Any], /, *args: Any, 
         made = function(x, *args, **kwargs) if callable(function) else function
         return beside(made, [x]).cast(x.dtype)
 
-    result = of(otherwise).expand(*x.shape)
+    result: Tensor = of(otherwise).expand(*x.shape)
     for condition, function in zip(conditions, functions, strict=True):
         result = where(condition, of(function), result)
     return result

@@ -201,7 +201,7 @@ def cbrt(x: Tensor, /) -> Tensor:
         safe = where(inner, root, 1.0)
         return where(inner, safe - (safe - x / (safe * safe)) / 3, root)
 
-    return _elementary("cbrt", lambda x: _odd(compute, x), x)
+    return _in_double("cbrt", lambda x: _odd(compute, x), x)
 
 
 def clip(x: Tensor, /, min: Any = None, max: Any = None) -> Tensor:

@@ -244,8 +244,8 @@ def select(x: Any, axis: Any, index: Any = None, /, *, default: Any = 0) -> Tens
         return _chosen(x, axis, default if index is None else index)
     if index is None:
         raise ArgumentTypeError("select: index: an integer is expected")
-    x = _tensor(x)
-    return x[_at("select", x, axis, index)]
+    given: Tensor = _tensor(x)
+    return given[_at("select", given, axis, index)]
 
 
 def select_scatter(x: Tensor, src: Tensor, axis: int, index: int, /) -> Tensor:
@@ -311,7 +311,7 @@ def _chosen(conditions: Any, choices: Sequence[Any], default: Any) -> Tensor:
     if not isinstance(conditions, list | tuple) or len(conditions) != len(choices) or not choices:
         many = len(conditions) if isinstance(conditions, list | tuple) else 0
         raise ArgumentError(f"select: as many conditions as choices are expected, not {many} and {len(choices)}")
-    result = default
+    result: Tensor = default
     for condition, choice in zip(reversed(conditions), reversed(choices), strict=True):
         result = where(_tensor(condition), choice, result)
     return result

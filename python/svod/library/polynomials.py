@@ -156,7 +156,8 @@ def _line(name: str, p: Any) -> Tensor:
     p = _tensor(p)
     if p.ndim > 1 or p.numel() == 0:
         raise ShapeError(f"{name}: coefficients along one axis are expected, not shape {p.shape}")
-    return p.reshape(-1)
+    line: Tensor = p.reshape(-1)
+    return line
 
 
 def _same_length(a1: Any, a2: Any) -> tuple[Tensor, Tensor]:

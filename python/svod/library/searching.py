@@ -68,7 +68,8 @@ def flatnonzero(x: Tensor, /) -> Tensor:
     >>> svod.flatnonzero(svod.Tensor([[0, 1], [1, 0]])).tolist()
     [1, 2]
     """
-    return x.flatten().nonzero()[:, 0]
+    rows: Tensor = x.flatten().nonzero()
+    return rows[:, 0]
 
 
 def lexsort(keys: Any, /, axis: int = -1) -> Tensor:

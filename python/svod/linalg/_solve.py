@@ -91,15 +91,9 @@ def solve(x1: Any, x2: Any, /, *, left: bool = True) -> Tensor:
     >>> svod.linalg.solve([[2.0, 0.0], [0.0, 4.0]], [2.0, 2.0]).tolist()
     [1.0, 0.5]
     """
-<<<<<<< HEAD
-    a, b = matrices("solve", x1, square=True), _tensor(x2)
-    vector = are_vectors(a, b, left)
-=======
     x1, b = together([x1, x2])
     a = matrices("solve", x1, square=True)
-    stacked = 1 < b.ndim == a.ndim - 1 and b.shape == a.shape[:-1]
-    vector = b.ndim == 1 or (stacked and b.shape[-2 if left else -1] != a.shape[-1])
->>>>>>> 6cd4a07 (NumPy's functions that programs are written with; Python's numbers keep their digits beside 64-bit floats)
+    vector = are_vectors(a, b, left)
     if not left:
         return solve(a.mT, b) if vector else solve(a.mT, b.mT).mT
     b = column(b) if vector else b
