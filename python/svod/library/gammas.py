@@ -74,7 +74,7 @@ def _incomplete(name: str, x1: Any, x2: Any, lower: bool) -> Tensor:
     found = (_logarithm(a_in, x_in) + integral.log()).exp()
     result = where(below == lower, found, 1 - found)
     few = (a_in < 1) & (x_in < 1)
-    of_few = _logarithm_of_few(where(few, a_in, 0.5), where(few, x_in, 0.5))
+    of_few = _logarithm_of_few(where(few, a_in, 0.5), where(few, x_in, 0.5), one.dtype == float64)
     result = where(few, of_few.exp() if lower else -of_few.expm1(), result)
     # Of great numbers, as the normal distribution, from which it differs by some 1 / sqrt(a).
     great = a_in > 1e20
@@ -106,15 +106,16 @@ def _logarithm(a: Tensor, x: Tensor) -> Tensor:
     return where(large, stirling, few * x.log() - x - lgamma(few))
 
 
-def _logarithm_of_few(a: Tensor, x: Tensor) -> Tensor:
-    """`log(P(a, x))` for numbers below 1: of `x^a / Γ(a + 1) (1 + a Σ (-x)^k / (k! (a + k)))`."""
+def _logarithm_of_few(a: Tensor, x: Tensor, fine: bool) -> Tensor:
+    """`log(P(a, x))` of numbers below 1, of `x^a / Γ(a + 1) (1 + a Σ (-x)^k / (k! (a + k)))`; to 1e-10, unless
+    `fine`."""
     series, power = x * 0, x * 0 + 1
-    for k in range(1, 20):
+    for k in range(1, 20 if fine else 13):
         power = power * -x / k
         series = series + power / (a + k)
     # The logarithm of Γ(1 + a), which is small where a is.
     above, power = a * (1 - _EULER), a * 0 + a
-    for k in range(2, 50):
+    for k in range(2, 50 if fine else 30):
         power = power * -a
         above = above - power * (_zeta(k) / k)
     return a * x.log() - (above - a.log1p()) + (a * series).log1p()
