@@ -31,10 +31,28 @@ def outputs_of(graph: Graph) -> list[Any]:
     return list(returned) if isinstance(returned, (list, tuple)) else [returned]
 
 
+# What PyTorch checks while a graph runs: a condition, and the message of its error.
+_CHECKS = frozenset(
+    {torch.ops.aten._assert_async.default, torch.ops.aten._assert_async.msg, torch.ops.aten._assert_scalar.default}
+)
+
+# By these an element becomes a number.
+_READS = frozenset({torch.ops.aten._local_scalar_dense.default})
+
+
+def is_check(node: Node) -> bool:
+    """Whether a node gives nothing, and is an error where its condition does not hold."""
+    return node.target in _CHECKS
+
+
 def built(
-    module: GraphModule, inputs: Sequence[Any], sizes: Sizes, refuse: Callable[[Refused], Any] | None = None
+    module: GraphModule,
+    inputs: Sequence[Any],
+    sizes: Sizes,
+    refuse: Callable[[Refused], Any] | None = None,
+    checks: list[tuple[svod.Tensor, str]] | None = None,
 ) -> list[Any]:
-    """The expressions of a graph's outputs.
+    """The expressions of a graph's outputs; conditions that have to hold are added to `checks`.
 
     `refuse` is told what svod does not have, and gives what to go on with; without it, it is raised.
     """
@@ -46,6 +64,10 @@ def built(
                 values[node] = next(remaining)
             case "get_attr":
                 values[node] = given(operator.attrgetter(node.target)(module).contiguous()).clone()
+            case "call_function" if is_check(node):
+                condition, message, *_ = *_arguments(node.args, values), "Expected Tensor with single nonzero value"
+                if checks is not None:
+                    checks.append((svod.Tensor(condition) != 0, message))
             case "call_function":
                 try:
                     values[node] = _value(node, values, sizes)
@@ -60,13 +82,15 @@ def _value(node: Node, values: Mapping[Node, Any], sizes: Sizes) -> Any:
     """What one operation gives."""
     results = node.meta.get("val")
     try:
+        if node.target in _READS:
+            raise Unsupported("an element that becomes a number")
         if isinstance(results, torch.SymInt):
             return sizes.of(results)
         args = _arguments(node.args, values)
         options = _arguments(node.kwargs, values)
         if node.target is operator.getitem:
             return args[0][args[1]]
-        if isinstance(results, torch.SymFloat):
+        if isinstance(results, (torch.SymFloat, torch.SymBool)):
             return node.target(*args, **options)
         rule = RULES.get(node.target)
         if rule is None:
@@ -80,7 +104,8 @@ def _value(node: Node, values: Mapping[Node, Any], sizes: Sizes) -> Any:
         return _checked(results, found, sizes)
     except svod.Error as error:
         raise Refused(node, str(error)) from error
-    except (TypeError, ValueError, KeyError, AttributeError) as error:
+    except Exception as error:
+        # Whatever a rule does not know of, PyTorch does.
         raise Refused(node, f"{type(error).__name__}: {error}") from error
 
 

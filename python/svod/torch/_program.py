@@ -10,11 +10,11 @@ from typing import Any
 
 import torch
 from torch._subclasses.fake_tensor import unset_fake_temporarily
-from torch.fx import GraphModule, Node
+from torch.fx import Graph, GraphModule, Node
 
 import svod
 from svod._svod import _Draws, _Facts, _Trace
-from svod.torch._interpreter import Refused, built, outputs_of
+from svod.torch._interpreter import Refused, built, is_check, outputs_of
 from svod.torch._sizes import Kind, Sizes, Symbols, expression_of, known_values
 from svod.torch._table import RULES, Unsupported
 from svod.torch._types import CARRIERS, DTYPES, given, is_known, order_of, taken
@@ -33,6 +33,8 @@ class _Version:
     draws: _Draws
     # Number of keys of random numbers that a run takes.
     keys: int
+    # Of conditions, which are results behind those of the graph, the messages of their errors.
+    messages: tuple[str, ...]
     facts: _Facts | None
     variables: frozenset[str]
 
@@ -83,6 +85,10 @@ _address = torch.Tensor.data_ptr
 
 
 def _handed(tensor: torch.Tensor) -> _Handed:
+    if tensor.is_conj() or tensor.is_neg():
+        # What has yet to be conjugated or negated is, in a copy.
+        tensor = tensor.resolve_conj().resolve_neg()
+        return _Handed(tensor, 0, tuple(range(tensor.dim())), given(tensor.contiguous()))
     if tensor.is_contiguous():
         return _Handed(tensor, tensor.data_ptr(), tuple(range(tensor.dim())), given(tensor))
     order = order_of(tensor)
@@ -99,7 +105,7 @@ class Program:
         self._module, self._config = module, config
         self._fakes = [node.meta["val"] for node in module.graph.nodes if node.op == "placeholder"]
         self._outputs = outputs_of(module.graph)
-        self._symbols = Symbols([*self._fakes, *(o.meta["val"] for o in self._outputs if isinstance(o, Node))])
+        self._symbols = Symbols(fakes_of(module.graph))
         self._places = known_values(self._fakes)
         self._tensors = [at for at, fake in enumerate(self._fakes) if isinstance(fake, torch.Tensor)]
         self._views = [_view(output) for output in self._outputs]
@@ -111,6 +117,7 @@ class Program:
         ]
         # How they lie in memory, if not as usual.
         self._orders = {at: _output_order(self._outputs[at].meta["val"]) for at in self._computed}
+        self._runs = bool(self._computed) or any(map(is_check, module.graph.nodes))
         self._lock = threading.Lock()
         self._held: _Held | None = None
         # The one that was compiled last comes first.
@@ -118,16 +125,21 @@ class Program:
 
     def prepare(self) -> None:
         """Compiles for the sizes and layouts that PyTorch has seen while it traced."""
+        if untold := sorted(set(self._symbols.hints) - set(self._places)):
+            raise Unsupported(f"sizes {', '.join(untold)} that data decides")
         for at in self._tensors:
             if not is_known(self._fakes[at]):
                 raise Unsupported(
                     f"argument {at} is of {self._fakes[at].dtype}, or lies in memory as svod's tensors do not"
                 )
         orders = tuple(order_of(self._fakes[at]) or tuple(range(self._fakes[at].dim())) for at in self._tensors)
-        self._compile(self._symbols.hints, orders)
+        if self._runs:
+            self._compile(self._symbols.hints, orders)
 
     def __call__(self, *args: Any) -> list[Any]:
         values = {name: _read(args[at], axis) for name, (at, axis) in self._places.items()}
+        if not self._runs:
+            return self._results(args, values, [])
         held = self._held
         if held is None or not held.serves(args):
             self._held = held = self._hold(args)
@@ -138,7 +150,10 @@ class Program:
         version = self._found(values, tuple(orders))
         arguments += _keys(version.keys)
         chosen = {name: value for name, value in values.items() if name in version.variables}
-        results = version.plan.run(*arguments, **chosen) if self._computed else []
+        results = version.plan.run(*arguments, **chosen)
+        for holds, message in zip(results[len(self._computed) :], version.messages, strict=True):
+            if not holds.item():
+                raise RuntimeError(message)
         return self._results(args, values, results)
 
     def _hold(self, args: Sequence[Any]) -> _Held:
@@ -232,14 +247,17 @@ class Program:
             value = placeholder if carrier == fake.dtype else placeholder.bitcast(DTYPES[fake.dtype])
             inputs.append(value if list(order) == sorted(order) else value.permute(_inverse(order)))
 
+        checks: list[tuple[svod.Tensor, str]] = []
+
         def outcome() -> list[svod.Tensor]:
-            made = built(self._module, inputs, sizes)
-            return [self._handed_over(at, made[at]) for at in self._computed]
+            made = built(self._module, inputs, sizes, checks=checks)
+            return [*(self._handed_over(at, made[at]) for at in self._computed), *(holds for holds, _ in checks)]
 
         outputs = trace.run(outcome)
         draws, states = trace.draws()
         plan = svod.prepare(*outputs, inputs=[*placeholders, *states], unused_inputs=True, config=self._config)
-        return _Version(plan, sizes, orders, draws, len(states), trace.told(), frozenset(plan.variables))
+        messages = tuple(message for _, message in checks)
+        return _Version(plan, sizes, orders, draws, len(states), messages, trace.told(), frozenset(plan.variables))
 
     def _handed_over(self, at: int, value: svod.Tensor) -> svod.Tensor:
         """A result as it is to lie in memory."""
@@ -248,21 +266,31 @@ class Program:
         return (value if carrier is None else value.bitcast(DTYPES[carrier])).clone()
 
 
+# Stands in for a size of which nothing is known.
+_A_SIZE = 8
+
+
 def refused_by(module: GraphModule) -> dict[Node, str]:
     """The operations of a graph that svod does not have, with the reasons."""
     found: dict[Node, str] = {}
     fakes = [node.meta["val"] for node in module.graph.nodes if node.op == "placeholder"]
-    nodes = [node.meta.get("val") for node in module.graph.nodes if node.op == "call_function"]
-    symbols = Symbols([one for of in (*fakes, *nodes) for one in (of if isinstance(of, (list, tuple)) else [of])])
+    symbols = Symbols(fakes_of(module.graph))
     sizes = Sizes(symbols, symbols.hints, Kind.FIXED)
     trace = _Trace({})
+
+    def size(value: Any) -> Any:
+        try:
+            return sizes.of(value)
+        except Unsupported:
+            # What data decides may be any number.
+            return _A_SIZE
 
     def stand_in(value: Any) -> Any:
         if isinstance(value, (list, tuple)):
             return tuple(map(stand_in, value))
         if not isinstance(value, torch.Tensor) or value.dtype not in DTYPES:
-            return sizes.of(value) if isinstance(value, torch.SymInt) else value
-        return trace.placeholder(tuple(map(sizes.of, value.shape)), DTYPES[value.dtype], "an argument")
+            return size(value) if isinstance(value, torch.SymInt) else value
+        return trace.placeholder(tuple(map(size, value.shape)), DTYPES[value.dtype], "an argument")
 
     def refuse(refused: Refused) -> Any:
         found[refused.node] = refused.reason
@@ -272,6 +300,12 @@ def refused_by(module: GraphModule) -> dict[Node, str]:
         inputs = [stand_in(fake) for fake in fakes]
         trace.run(lambda: built(module, inputs, sizes, refuse) and None)
     return found
+
+
+def fakes_of(graph: Graph) -> list[Any]:
+    """What PyTorch knows of all nodes."""
+    values = [node.meta.get("val") for node in graph.nodes]
+    return [one for of in values for one in (of if isinstance(of, (list, tuple)) else [of])]
 
 
 def _keys(count: int) -> list[svod.Tensor]:
@@ -288,7 +322,9 @@ def _view(output: Any) -> Any:
     steps: list[Node] = []
     node = output
     while isinstance(node, Node) and node.op == "call_function":
-        if not _is_view(node):
+        # One of several parts is taken from what gives them all.
+        is_part = node.target is operator.getitem and isinstance(node.args[0].meta.get("val"), (list, tuple))
+        if not is_part and not _is_view(node):
             return None
         steps.append(node)
         node = node.args[0]
@@ -308,7 +344,7 @@ def _view(output: Any) -> Any:
 def _is_view(node: Node) -> bool:
     """Whether an operation gives another view of its first operand, by numbers that are known."""
     rule = RULES.get(node.target)
-    if rule is None or not rule.is_view or node.target in _COPIES or isinstance(node.meta["val"], (list, tuple)):
+    if rule is None or not rule.is_view or node.target in _COPIES:
         return False
     return bool(node.all_input_nodes == [node.args[0]])
 

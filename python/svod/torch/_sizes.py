@@ -17,7 +17,7 @@ class Symbols:
     """What sizes and shapes mention, in the order of their names."""
 
     def __init__(self, values: Iterable[Any]) -> None:
-        sizes = list(_symbolic(values))
+        sizes = [size for size in _symbolic(values) if isinstance(size, torch.SymInt)]
         environment: Any = sizes[0].node.shape_env if sizes else None
         found = sorted({symbol for size in sizes for symbol in expression_of(size).free_symbols}, key=str)
         # The values that they had in the call that was traced.
@@ -79,6 +79,8 @@ class Sizes:
             return int(expression)
         if isinstance(expression, sympy.Symbol):
             name = str(expression)
+            if name not in self._values:
+                raise Unsupported(f"a size {name} that data decides")
             return self.variables[name] + 0 if name in self.variables else self._values[name]
         parts = [self._of_expression(part) for part in expression.args]
         match type(expression).__name__, parts:
@@ -92,6 +94,11 @@ class Sizes:
                 return dividend % divisor
             case "Pow", [base, int(exponent)] if exponent > 0:
                 return math.prod([base] * (exponent - 1), start=base)
+            # Which of sizes is the least is a condition of the trace.
+            case "Min", _:
+                return min(parts)
+            case "Max", _:
+                return max(parts)
             case _:
                 raise Unsupported(f"a size {expression}")
 

@@ -6,13 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch.fx import GraphModule, Node
+from torch.fx import Graph, GraphModule, Node
 from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
 from torch.fx.passes.operator_support import OperatorSupportBase
 
 import svod
-from svod.torch._program import Program, refused_by
+from svod.torch._program import Program, fakes_of, refused_by
 from svod.torch._report import Timed
+from svod.torch._sizes import Symbols, known_values
 from svod.torch._table import RULES
 
 
@@ -47,6 +48,7 @@ def _parted(module: GraphModule, refused: dict[Node, str], config: svod.PrepareC
     for node in parted.graph.nodes:
         if node.op == "call_module":
             part = parted.get_submodule(node.target)
+            _tell_sizes(part.graph, node)
             try:
                 program = Program(part, config)
                 program.prepare()
@@ -60,6 +62,27 @@ def _parted(module: GraphModule, refused: dict[Node, str], config: svod.PrepareC
             node.target = Timed(node.target, reasons[node.name])
     parted.recompile()
     return parted
+
+
+def _tell_sizes(part: Graph, call: Node) -> None:
+    """Gives a part those sizes as further arguments that the shapes of its tensors do not tell."""
+    given = known_values(node.meta["val"] for node in part.nodes if node.op == "placeholder")
+    outer = [node for node in call.graph.nodes if node.op == "placeholder"]
+    places = known_values(node.meta["val"] for node in outer)
+    needed = [value for value in fakes_of(part) if isinstance(value, (torch.Tensor, torch.SymInt))]
+    for name in sorted(set(Symbols(needed).hints) & set(places) - set(given)):
+        at, axis = places[name]
+        source, value = outer[at], outer[at].meta["val"]
+        if axis is not None:
+            value = value.shape[axis]
+            with call.graph.inserting_before(call):
+                source = call.graph.call_function(torch.ops.aten.sym_size.int, (source, axis))
+            source.meta["val"] = value
+        last = [node for node in part.nodes if node.op == "placeholder"][-1:]
+        with part.inserting_after(*last) if last else part.inserting_before(next(iter(part.nodes))):
+            told = part.placeholder(f"size_{name}")
+        told.meta["val"] = value
+        call.args = (*call.args, source)
 
 
 class _Part:

@@ -21,6 +21,8 @@ DTYPES: dict[torch.dtype, svod.DType] = {
     torch.int32: svod.int32,
     torch.int64: svod.int64,
     torch.uint8: svod.uint8,
+    torch.complex64: svod.complex64,
+    torch.complex128: svod.complex128,
 }
 
 # Types that NumPy, through which memory is handed over, does not have: their bits are handed over as integers.

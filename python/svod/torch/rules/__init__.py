@@ -3,9 +3,11 @@
 from svod.torch.rules import (
     attention,
     backward,
+    complex,
     creation,
     elementwise,
     indexing,
+    library,
     movement,
     neural,
     random,
@@ -15,9 +17,11 @@ from svod.torch.rules import (
 __all__ = [
     "attention",
     "backward",
+    "complex",
     "creation",
     "elementwise",
     "indexing",
+    "library",
     "movement",
     "neural",
     "random",

@@ -44,8 +44,21 @@ def convolution_backward(
 
 @aten("max_pool2d_with_indices_backward", "max_pool3d_with_indices_backward", call=True)
 def max_pool_backward(call: Call, gradient: svod.Tensor, x: svod.Tensor, size: Any, *rest: Any) -> svod.Tensor:
-    indices = rest[-1]
-    rank = neural.rank_of(x, size)
+    return _put_back(gradient, x, rest[-1], neural.rank_of(x, size))
+
+
+@aten("adaptive_max_pool2d_backward")
+def adaptive_max_pool2d_backward(gradient: svod.Tensor, x: svod.Tensor, indices: svod.Tensor) -> svod.Tensor:
+    return _put_back(gradient, x, indices, 2)
+
+
+@aten("adaptive_max_pool3d_backward")
+def adaptive_max_pool3d_backward(gradient: svod.Tensor, x: svod.Tensor, indices: svod.Tensor) -> svod.Tensor:
+    return _put_back(gradient, x, indices, 3)
+
+
+def _put_back(gradient: svod.Tensor, x: svod.Tensor, indices: svod.Tensor, rank: int) -> svod.Tensor:
+    """Each gradient at the point of its plane that was the greatest."""
     outer = x.shape[: x.ndim - rank]
     flat = svod.zeros(x.shape, dtype=gradient.dtype).reshape((*outer, -1))
     added = flat.scatter_add(-1, indices.reshape((*outer, -1)), gradient.reshape((*outer, -1)))

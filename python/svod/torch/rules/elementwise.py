@@ -17,7 +17,7 @@ _FLOATS = """
     exp exp2 expm1 log log2 log10 log1p sqrt rsqrt reciprocal sin cos tan asin acos atan sinh cosh tanh asinh acosh
     atanh sigmoid erf erfc erfinv lgamma digamma i0 atan2
 """
-_ANY = "abs neg floor ceil trunc relu silu square hypot copysign nextafter logaddexp gcd lcm"
+_ANY = "abs neg floor ceil trunc relu silu square hypot nextafter logaddexp gcd lcm"
 _BOOLS = "isnan isinf isfinite logical_not logical_and logical_or logical_xor signbit"
 
 _NAMED = {FLOAT: _FLOATS, SAME: _ANY, BOOL: _BOOLS}

@@ -49,6 +49,8 @@ def index_put(x: svod.Tensor, indices: Indices, values: svod.Tensor, accumulate:
         flat = flat * extent + svod.where(at < 0, at + extent, at)
     order = axes + others
     rest = [x.shape[axis] for axis in others]
+    if 0 in x.shape:
+        return x
     rows = x.permute(order).reshape((-1, *rest))
     # Of the values the indexed axes stand where the first of them was.
     placed: list[Any] = [*rest[: axes[0]], *flat.shape, *rest[axes[0] :]]
@@ -68,16 +70,20 @@ def gather(x: svod.Tensor, dim: int, at: svod.Tensor, **_: Any) -> svod.Tensor:
 
 @aten("scatter.src")
 def scatter_src(x: svod.Tensor, dim: int, at: svod.Tensor, source: svod.Tensor) -> svod.Tensor:
+    if not x.ndim:
+        return source.expand(x.shape) if at.numel() else x
     return x.scatter(dim, at, _part(source, at))
 
 
 @aten("scatter.value")
 def scatter_value(x: svod.Tensor, dim: int, at: svod.Tensor, value: Any) -> svod.Tensor:
-    return x.scatter(dim, at, svod.full(at.shape, value, dtype=x.dtype))
+    return scatter_src(x, dim, at, svod.full(at.shape, value, dtype=x.dtype))
 
 
 @aten("scatter_add")
 def scatter_add(x: svod.Tensor, dim: int, at: svod.Tensor, source: svod.Tensor) -> svod.Tensor:
+    if not x.ndim:
+        return x + source.sum() if at.numel() else x
     return x.scatter_add(dim, at, _part(source, at))
 
 
@@ -139,6 +145,27 @@ def embedding_backward(
     if padding_idx >= 0:
         source = svod.where((flat != padding_idx).unsqueeze(1), source, 0)
     return svod.zeros(call.shape, dtype=gradient.dtype).index_add(0, flat, source)
+
+
+@aten("_embedding_bag", "_embedding_bag_forward_only")
+def embedding_bag(
+    weight: svod.Tensor,
+    at: svod.Tensor,
+    offsets: svod.Tensor,
+    scale_grad_by_freq: bool = False,
+    mode: int = 0,
+    sparse: bool = False,
+    weights: svod.Tensor | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int = -1,
+) -> tuple[svod.Tensor, ...]:
+    if mode == 2 or sparse:
+        raise Unsupported("bags of maxima, or with sparse gradients")
+    hidden = None if padding_idx < 0 else padding_idx
+    result, bag, counts, maxima = svod.embedding_bag(
+        weight, at, offsets, False, mode, False, weights, include_last_offset, hidden
+    )
+    return result, bag, counts, maxima
 
 
 @aten("histc")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import svod
+from svod.nn import functional as F
 from svod.torch._table import Unsupported, aten, wide
 
 Numbers = Sequence[int]
@@ -168,11 +170,14 @@ def avg_pool(
     count_include_pad: bool = True,
     divisor_override: int | None = None,
 ) -> svod.Tensor:
-    if divisor_override is not None:
-        raise Unsupported("a divisor of one's own")
     rank = rank_of(x, kernel_size)
     size = _numbers(kernel_size, rank)
-    return x.avg_pool(size, _numbers(stride, rank) or size, _numbers(padding, rank), ceil_mode, count_include_pad)
+    step, around = _numbers(stride, rank) or size, _numbers(padding, rank)
+    if divisor_override is None:
+        return x.avg_pool(size, step, around, ceil_mode, count_include_pad)
+    if ceil_mode:
+        raise Unsupported("a divisor of one's own for windows beyond the edge")
+    return x.avg_pool(size, step, around) * (math.prod(size) / divisor_override)
 
 
 @aten("_adaptive_avg_pool2d", "_adaptive_avg_pool3d", "adaptive_avg_pool1d")
@@ -242,3 +247,55 @@ def weight_norm_backward(
     others = [axis for axis in range(v.ndim) if axis != dim % v.ndim]
     along = (gradient * v).sum(others, True) / norms
     return g / norms * (gradient - v * (along / norms)), along
+
+
+@aten("_trilinear")
+def trilinear(
+    x: svod.Tensor,
+    y: svod.Tensor,
+    z: svod.Tensor,
+    of_x: Sequence[int],
+    of_y: Sequence[int],
+    of_z: Sequence[int],
+    summed: Sequence[int],
+    unroll_dim: int = 1,
+) -> svod.Tensor:
+    """The sum along axes of a product of three, each with further axes."""
+    for axis in of_x:
+        x = x.unsqueeze(axis)
+    for axis in of_y:
+        y = y.unsqueeze(axis)
+    for axis in of_z:
+        z = z.unsqueeze(axis)
+    return (x * y * z).sum(tuple(summed)) if summed else x * y * z
+
+
+@aten("adaptive_max_pool2d", "adaptive_max_pool3d")
+def adaptive_max_pool(x: svod.Tensor, output_size: Sequence[int]) -> tuple[svod.Tensor, svod.Tensor]:
+    pool = {2: F.adaptive_max_pool2d_with_indices, 3: F.adaptive_max_pool3d_with_indices}[len(output_size)]
+    values, indices = pool(x, tuple(output_size))
+    return values, indices
+
+
+@aten("_cdist_forward")
+def cdist(x: svod.Tensor, y: svod.Tensor, p: float, compute_mode: int | None = None) -> svod.Tensor:
+    return svod.cdist(x, y, p)
+
+
+@aten("_cdist_backward")
+def cdist_backward(
+    gradient: svod.Tensor, x: svod.Tensor, y: svod.Tensor, p: float, distances: svod.Tensor
+) -> svod.Tensor:
+    """Of the first operand; a distance of 0 has none."""
+    apart = x.unsqueeze(-2) - y.unsqueeze(-3)
+    far = distances.unsqueeze(-1)
+    signs = (apart > 0).cast(x.dtype) - (apart < 0).cast(x.dtype)
+    if p == 0:
+        return svod.zeros(x.shape, dtype=x.dtype)
+    if p == 1:
+        slopes = signs
+    elif p == float("inf"):
+        slopes = svod.where(apart.abs() == far, signs, 0)
+    else:
+        slopes = svod.where((far == 0) | (apart == 0), 0, signs * (apart.abs() / far) ** (p - 1))
+    return (gradient.unsqueeze(-1) * slopes).sum(-2)

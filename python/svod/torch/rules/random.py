@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -59,3 +60,43 @@ def normal(call: Call, *given: Any, **_: Any) -> svod.Tensor:
     numbers: Sequence[float] = [number for number in given if isinstance(number, (int, float))]
     mean, deviation = [*numbers, *(0.0, 1.0)[len(numbers) :]]
     return svod.randn(call.shape, dtype=call.dtype) * deviation + mean
+
+
+@aten("normal.Tensor_Tensor", "normal.Tensor_float", "normal.float_Tensor", call=True)
+def normal_of(call: Call, mean: Any, deviation: Any = 1.0, **_: Any) -> svod.Tensor:
+    return svod.randn(call.shape, dtype=call.dtype) * deviation + mean
+
+
+@aten("log_normal", call=True)
+def log_normal(call: Call, x: svod.Tensor, mean: float = 1, deviation: float = 2, **_: Any) -> svod.Tensor:
+    return (svod.randn(call.shape, dtype=svod.float64) * deviation + mean).exp()
+
+
+@aten("exponential", call=True)
+def exponential(call: Call, x: svod.Tensor, rate: float = 1, **_: Any) -> svod.Tensor:
+    return -_above_zero(call.shape).log() / rate
+
+
+@aten("cauchy", call=True)
+def cauchy(call: Call, x: svod.Tensor, median: float = 0, sigma: float = 1, **_: Any) -> svod.Tensor:
+    return ((svod.rand(call.shape, dtype=svod.float64) - 0.5) * math.pi).tan() * sigma + median
+
+
+@aten("geometric", call=True)
+def geometric(call: Call, x: svod.Tensor, p: float, **_: Any) -> svod.Tensor:
+    return (_above_zero(call.shape).log() / math.log1p(-p)).ceil().clamp(1, None)
+
+
+@aten("randperm", call=True)
+def randperm(call: Call, *_: Any, **__: Any) -> svod.Tensor:
+    return svod.rand(call.shape, dtype=svod.float64).argsort(0)
+
+
+@aten("multinomial")
+def multinomial(x: svod.Tensor, count: int, replacement: bool = False, **_: Any) -> svod.Tensor:
+    return svod.multinomial(x, count, replacement)
+
+
+def _above_zero(shape: Any) -> svod.Tensor:
+    """Uniform in (0, 1]."""
+    return 1 - svod.rand(shape, dtype=svod.float64)
