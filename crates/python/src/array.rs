@@ -14,10 +14,11 @@ use svod_ir::graph::Op;
 use svod_tensor::{Operand, Tensor};
 
 use crate::dlpack;
-use crate::dtype::{numpy, numpy_dtype, of_descr};
+use crate::dtype::{AnyDType, numpy, numpy_dtype, of_descr};
 
 use crate::error::{Class, Result};
 use crate::gil::allow;
+use crate::tensor::PyTensor;
 
 /// A tensor on a device with a copy of what NumPy makes of an object: an array of any order, strides and byte
 /// order, a scalar, nested sequences. Python's floats have the default type, unless one is `named`, to which they are
@@ -119,6 +120,24 @@ pub fn borrow(array: &Bound<'_, PyUntypedArray>) -> Result<Tensor> {
     // SAFETY: the array keeps its memory as long as it lives, and `keep_alive` makes it live. That
     // nobody writes it during a run is what `from_numpy` asks of its caller.
     Ok(unsafe { Tensor::borrowed(pointer, dtype, &shape, !writable, keep_alive) }?)
+}
+
+/// A tensor over memory that an object keeps, elements one after the other from an address on: of arrays that say where
+/// they lie, without the cost of a capsule. The object must keep that memory, and nothing may write it during a run.
+#[explained]
+#[pyfunction]
+pub fn _borrowed(address: usize, shape: Vec<usize>, dtype: AnyDType, keep: Py<PyAny>) -> Result<PyTensor> {
+    let dtype = dtype.0;
+    let Some(pointer) = NonNull::new(address as *mut u8).filter(|_| !shape.contains(&0)) else {
+        return Ok(Tensor::from_bytes(&[], dtype, &shape)?.into());
+    };
+    if !address.is_multiple_of(dtype.bytes().max(1)) {
+        let message = format!("_borrowed: address: memory of {dtype} that is not aligned cannot be borrowed");
+        return Err(Class::Argument.raise(message));
+    }
+    // SAFETY: that `keep` keeps the memory of these elements, and that nobody writes it during a run, is what this asks of
+    // its caller, the frontend for PyTorch, whose tensors answer for their address, shape and type.
+    Ok(unsafe { Tensor::borrowed(pointer, dtype, &shape, true, Box::new(keep)) }?.into())
 }
 
 /// The elements as an array; realizes the tensor.

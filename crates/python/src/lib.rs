@@ -68,6 +68,8 @@ mod _svod {
     use pyo3::prelude::*;
 
     #[pymodule_export]
+    use crate::array::_borrowed;
+    #[pymodule_export]
     use crate::call::_call;
     #[pymodule_export]
     use crate::config::PyPrepareConfig;

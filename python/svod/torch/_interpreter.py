@@ -14,7 +14,7 @@ import svod
 from svod.torch import rules as _rules  # noqa: F401
 from svod.torch._sizes import Sizes
 from svod.torch._table import PROMOTION, RULES, Call, Rule, Unsupported, dtype
-from svod.torch._types import given, is_known
+from svod.torch._types import constant, is_known
 
 
 class Refused(Unsupported):
@@ -63,7 +63,7 @@ def built(
             case "placeholder":
                 values[node] = next(remaining)
             case "get_attr":
-                values[node] = given(operator.attrgetter(node.target)(module).contiguous()).clone()
+                values[node] = constant(operator.attrgetter(node.target)(module))
             case "call_function" if is_check(node):
                 condition, message, *_ = *_arguments(node.args, values), "Expected Tensor with single nonzero value"
                 if checks is not None:

@@ -46,6 +46,12 @@ def given(tensor: torch.Tensor) -> svod.Tensor:
     return svod.from_dlpack(tensor if carrier is None else tensor.view(carrier))
 
 
+def constant(tensor: torch.Tensor) -> svod.Tensor:
+    """A tensor that a graph holds, as a value of its own."""
+    bits = given(tensor.resolve_conj().resolve_neg().contiguous())
+    return (bits.bitcast(DTYPES[tensor.dtype]) if tensor.dtype in CARRIERS else bits).clone()
+
+
 def taken(tensor: svod.Tensor, dtype: torch.dtype) -> torch.Tensor:
     """A result's memory as PyTorch sees it, which owns it from then on."""
     result = torch.from_dlpack(tensor)

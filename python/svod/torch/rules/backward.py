@@ -93,3 +93,44 @@ def adaptive_avg_pool_backward(gradient: svod.Tensor, x: svod.Tensor) -> svod.Te
     (of_x,) = pulled(lambda x: neural.adaptive_avg_pool(x, size), [True], gradient, x)
     assert of_x is not None
     return of_x
+
+
+@aten("_embedding_bag_backward", call=True)
+def embedding_bag_backward(
+    call: Call,
+    gradient: svod.Tensor,
+    at: svod.Tensor,
+    offsets: svod.Tensor,
+    bag: svod.Tensor,
+    counts: svod.Tensor,
+    maxima: svod.Tensor,
+    rows: Any,
+    scale_grad_by_freq: bool,
+    mode: int,
+    sparse: bool,
+    weights: svod.Tensor | None = None,
+    padding_idx: int = -1,
+) -> svod.Tensor:
+    if scale_grad_by_freq or sparse or mode == 2:
+        raise Unsupported("gradients of maxima, sparse ones, or ones scaled by how often an index occurs")
+    source = gradient.index_select(0, bag)
+    if mode == 1:
+        source = source / counts.index_select(0, bag).clamp(1, None).unsqueeze(1).cast(source.dtype)
+    if weights is not None:
+        source = source * weights.unsqueeze(1)
+    if padding_idx >= 0:
+        source = svod.where((at != padding_idx).unsqueeze(1), source, 0)
+    return svod.zeros(call.shape, dtype=gradient.dtype).index_add(0, at, source)
+
+
+@aten("masked_scatter_backward", call=True)
+def masked_scatter_backward(call: Call, gradient: svod.Tensor, mask: svod.Tensor, sizes: Any) -> svod.Tensor:
+    """Those gradients where the mask holds, one after the other; zeros behind them."""
+    count: Any = 1
+    for extent in call.shape:
+        count = count * extent
+    holds = mask.expand(gradient.shape).reshape((-1,))
+    # The others go to a place of their own.
+    places = svod.where(holds, holds.cast(svod.int64).cumsum(0) - 1, count)
+    packed = svod.zeros((count + 1,), dtype=gradient.dtype).index_add(0, places, gradient.reshape((-1,)))
+    return packed.narrow(0, 0, count).reshape(call.shape)

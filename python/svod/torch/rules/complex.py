@@ -42,7 +42,7 @@ def imag(x: svod.Tensor) -> svod.Tensor:
     return x.imag
 
 
-@aten("angle", promotion=PROMOTION.COMPLEX_TO_FLOAT)
+@aten("angle")
 def angle(x: svod.Tensor) -> svod.Tensor:
     return x.angle()
 
