@@ -52,6 +52,7 @@ MODELS = {
     ),
     "mistral": lambda: t.MistralForCausalLM(t.MistralConfig(**DECODER, head_dim=8, sliding_window=32)),
     "qwen2": lambda: t.Qwen2ForCausalLM(t.Qwen2Config(**DECODER, tie_word_embeddings=True)),
+    "qwen3": lambda: t.Qwen3ForCausalLM(t.Qwen3Config(**DECODER, head_dim=8)),
 }
 
 

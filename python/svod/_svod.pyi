@@ -64,6 +64,7 @@ __all__ = [
     "_after_fork",
     "_batched",
     "_before_fork",
+    "_borrowed",
     "_call",
     "_changed",
     "_checkpointed",
@@ -462,6 +463,7 @@ class _OnnxModel:
     def run(self, inputs: Sequence[Any]) -> tuple[Any, ...]: ...
     def prepare(self, kinds: Sequence[tuple[_DTypeLike, Sequence[builtins.int]]]) -> ExecutionPlan: ...
 
+def _borrowed(address: builtins.int, shape: Sequence[builtins.int], dtype: _DTypeLike, keep: Any) -> Tensor: ...
 def _onnx_operators() -> list[tuple[str, str, builtins.int]]: ...
 
 @final

@@ -19,7 +19,7 @@ from svod.nn import functional as F
 # Made by scripts/small_models.py, with what another library computes.
 FOLDERS = Path(__file__).parent / "data/models"
 ENCODERS = ["bert", "bert-words", "bert-classes"]
-DECODERS = ["gpt2", "llama", "llama3", "mistral", "qwen2"]
+DECODERS = ["gpt2", "llama", "llama3", "mistral", "qwen2", "qwen3"]
 
 
 def expected(name: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ what is computed with is read. Parameters have the names that they have in the f
 |---|---|---|
 | `bert` | `Bert` | hidden states; with a head in the files, scores of words or classes |
 | `gpt2` | `GPT2` | scores of the next token; `generate` |
-| `llama`, `mistral`, `qwen2` | `Llama` | scores of the next token; `generate` |
+| `llama`, `mistral`, `qwen2`, `qwen3` | `Llama` | scores of the next token; `generate` |
 
 >>> import json, pathlib, tempfile, svod
 >>> folder = pathlib.Path(tempfile.mkdtemp())

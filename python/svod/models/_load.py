@@ -23,6 +23,7 @@ ARCHITECTURES: dict[str, type[Bert] | type[GPT2] | type[Llama]] = {
     "llama": Llama,
     "mistral": Llama,
     "qwen2": Llama,
+    "qwen3": Llama,
 }
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"

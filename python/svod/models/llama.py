@@ -1,4 +1,4 @@
-"""Llama and its relatives, Mistral and Qwen2 (Touvron et al. 2023; Jiang et al. 2023; Qwen Team 2024)."""
+"""Llama and its relatives, Mistral, Qwen2 and Qwen3 (Touvron et al. 2023; Jiang et al. 2023; Qwen Team 2024, 2025)."""
 
 from __future__ import annotations
 
@@ -25,12 +25,19 @@ class Attention(nn.Module):
         self.k_proj = nn.Linear(width, groups * depth, bias)
         self.v_proj = nn.Linear(width, groups * depth, bias)
         self.o_proj = nn.Linear(heads * depth, width, bias and not qwen)
+        if config.get("model_type") == "qwen3":
+            # Queries and keys of each head are normalized before they turn.
+            eps = config.real("rms_norm_eps", 1e-6)
+            self.q_norm, self.k_norm = nn.RMSNorm(depth, eps), nn.RMSNorm(depth, eps)
+        else:
+            self.q_norm = self.k_norm = None
 
     def __call__(self, x: Tensor, turns: tuple[Tensor, Tensor], cache: Cache) -> Tensor:
-        def split(layer: nn.Linear) -> Tensor:
-            return layer(x).unflatten(-1, (-1, self.depth)).transpose(1, 2)
+        def split(layer: nn.Linear, norm: nn.RMSNorm | None = None) -> Tensor:
+            heads = layer(x).unflatten(-1, (-1, self.depth))
+            return (heads if norm is None else norm(heads)).transpose(1, 2)
 
-        query, key = turned(split(self.q_proj), turns), turned(split(self.k_proj), turns)
+        query, key = turned(split(self.q_proj, self.q_norm), turns), turned(split(self.k_proj, self.k_norm), turns)
         mixed = cache.attend(query, key, split(self.v_proj))
         return self.o_proj(mixed.transpose(1, 2).flatten(2))
 
@@ -68,7 +75,8 @@ class Llama(Decoder):
     def __init__(self, config: Mapping[str, Any], own_head: bool = True) -> None:
         told = Config(config)
         width, layers, words = told.number("hidden_size"), told.number("num_hidden_layers"), told.number("vocab_size")
-        depth = told.number("head_dim", width // told.number("num_attention_heads"))
+        heads = told.number("num_attention_heads")
+        depth = told.number("head_dim", 128 if told.get("model_type") == "qwen3" else width // heads)
         super().__init__(told, told.number("max_position_embeddings", 2048), windows(told))
         self.frequencies = frequencies(told, depth)
         self.embed_tokens = nn.Embedding(words, width)
@@ -126,7 +134,7 @@ def windows(config: Config) -> list[int | None]:
     window = config.number("sliding_window")
     if kinds := config.get("layer_types"):
         return [window if kind == "sliding_attention" else None for kind in kinds]
-    full = min(config.get("max_window_layers", 0), layers) if config.get("model_type") == "qwen2" else 0
+    full = min(config.get("max_window_layers", 0), layers) if config.get("model_type") in ("qwen2", "qwen3") else 0
     return [None] * full + [window] * (layers - full)
 
 

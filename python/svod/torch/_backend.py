@@ -9,7 +9,6 @@ from typing import Any
 import torch
 from torch._decomp import core_aten_decompositions, get_decompositions
 from torch._dynamo.backends.common import aot_autograd
-from torch._functorch.aot_autograd import make_boxed_func
 from torch._functorch.partitioners import min_cut_rematerialization_partition
 from torch.fx import GraphModule
 
@@ -60,7 +59,7 @@ def compile_graph(
     config = svod.PrepareConfig(**options) if options else None
 
     def compiled(graph: GraphModule, inputs: Sequence[Any]) -> Any:
-        return make_boxed_func(split(graph, config, strict=_is_strict()))
+        return split(graph, config, strict=_is_strict())
 
     backend = aot_autograd(
         fw_compiler=compiled,

@@ -13,11 +13,11 @@ from torch._subclasses.fake_tensor import unset_fake_temporarily
 from torch.fx import Graph, GraphModule, Node
 
 import svod
-from svod._svod import _Draws, _Facts, _Trace
+from svod._svod import _borrowed, _Draws, _Facts, _Trace
 from svod.torch._interpreter import Refused, built, is_check, outputs_of
 from svod.torch._sizes import Kind, Sizes, Symbols, expression_of, known_values
 from svod.torch._table import RULES, Unsupported
-from svod.torch._types import CARRIERS, DTYPES, given, is_known, order_of, taken
+from svod.torch._types import DTYPES, given, is_known, order_of, taken
 
 Order = tuple[int, ...] | None
 
@@ -95,11 +95,11 @@ def _handed(tensor: torch.Tensor) -> _Handed:
     if order is None:
         # A copy, which is for this call alone.
         return _Handed(tensor, 0, tuple(range(tensor.dim())), given(tensor.contiguous()))
-    return _Handed(tensor, tensor.data_ptr(), order, given(tensor.permute(order)))
+    return _Handed(tensor, tensor.data_ptr(), order, given(tensor, order))
 
 
 class Program:
-    """What computes a graph: called with tensors and sizes, in the order of its placeholders."""
+    """What computes a graph: called with a list of tensors and sizes, in the order of its placeholders."""
 
     def __init__(self, module: GraphModule, config: svod.PrepareConfig | None = None) -> None:
         self._module, self._config = module, config
@@ -136,7 +136,7 @@ class Program:
         if self._runs:
             self._compile(self._symbols.hints, orders)
 
-    def __call__(self, *args: Any) -> list[Any]:
+    def __call__(self, args: Sequence[Any]) -> list[Any]:
         values = {name: _read(args[at], axis) for name, (at, axis) in self._places.items()}
         if not self._runs:
             return self._results(args, values, [])
@@ -194,7 +194,7 @@ class Program:
             elif not isinstance(output, Node):
                 returned.append(output)
             elif isinstance(fake := output.meta["val"], torch.Tensor):
-                result = taken(next(computed), fake.dtype)
+                result = taken(next(computed))
                 order = self._orders[at]
                 returned.append(result if order is None else result.permute(_inverse(order)))
             else:
@@ -241,11 +241,9 @@ class Program:
                 continue
             order = next(of_tensors) or ()
             shape = tuple(map(sizes.of, fake.shape))
-            carrier = CARRIERS.get(fake.dtype, fake.dtype)
-            placeholder = trace.placeholder(tuple(shape[axis] for axis in order), DTYPES[carrier], f"argument {at}")
+            placeholder = trace.placeholder(tuple(shape[axis] for axis in order), DTYPES[fake.dtype], f"argument {at}")
             placeholders.append(placeholder)
-            value = placeholder if carrier == fake.dtype else placeholder.bitcast(DTYPES[fake.dtype])
-            inputs.append(value if list(order) == sorted(order) else value.permute(_inverse(order)))
+            inputs.append(placeholder if list(order) == sorted(order) else placeholder.permute(_inverse(order)))
 
         checks: list[tuple[svod.Tensor, str]] = []
 
@@ -261,9 +259,8 @@ class Program:
 
     def _handed_over(self, at: int, value: svod.Tensor) -> svod.Tensor:
         """A result as it is to lie in memory."""
-        order, carrier = self._orders[at], CARRIERS.get(self._outputs[at].meta["val"].dtype)
-        value = value if order is None else value.permute(order)
-        return (value if carrier is None else value.bitcast(DTYPES[carrier])).clone()
+        order = self._orders[at]
+        return (value if order is None else value.permute(order)).clone()
 
 
 # Stands in for a size of which nothing is known.
@@ -314,7 +311,7 @@ def _keys(count: int) -> list[svod.Tensor]:
         return []
     keys = torch.zeros((count, 2), dtype=torch.int64)
     keys[:, 0].random_()
-    return [svod.from_dlpack(key.view(torch.uint64)) for key in keys]
+    return [_borrowed(key.data_ptr(), key.shape, svod.uint64, keys) for key in keys]
 
 
 def _view(output: Any) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch._functorch.aot_autograd import make_boxed_func
 from torch.fx import Graph, GraphModule, Node
 from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
 from torch.fx.passes.operator_support import OperatorSupportBase
@@ -18,11 +19,11 @@ from svod.torch._table import RULES
 
 
 def split(module: GraphModule, config: svod.PrepareConfig | None, strict: bool) -> Callable[..., Any]:
-    """What computes a graph, called with its arguments."""
+    """What computes a graph, called with a list of its arguments."""
     program = Program(module, config)
     try:
         program.prepare()
-        return program
+        return _boxed(program)
     except svod.Error as error:
         # What cannot be compiled as a whole runs as a whole.
         whole = {node: str(error) for node in module.graph.nodes if node.op == "call_function"}
@@ -30,8 +31,18 @@ def split(module: GraphModule, config: svod.PrepareConfig | None, strict: bool) 
     if strict:
         reasons = sorted({f"{node.target}: {reason}" for node, reason in refused.items()})
         raise svod.UnsupportedError("SVOD_TORCH_STRICT: PyTorch would have to run " + "; ".join(reasons))
-    parted: Callable[..., Any] = _parted(module, refused, config)
+    parted: Callable[..., Any] = make_boxed_func(_parted(module, refused, config))
     return parted
+
+
+def _boxed(program: Program) -> Callable[..., Any]:
+    """As a function that says, in PyTorch's word, that it takes its arguments as one list."""
+
+    def run(args: list[Any]) -> Any:
+        return program(args)
+
+    run._boxed_call = True  # type: ignore[attr-defined]
+    return run
 
 
 def _parted(module: GraphModule, refused: dict[Node, str], config: svod.PrepareConfig | None) -> GraphModule:
@@ -93,7 +104,7 @@ class _Part:
         self.__name__ = "svod_program"
 
     def __call__(self, *args: Any) -> Any:
-        results = self._program(*args)
+        results = self._program(args)
         return results[0] if len(results) == 1 else results
 
 

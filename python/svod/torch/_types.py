@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch._prims_common import is_contiguous_or_false
 
 import svod
+from svod._svod import _borrowed
 
 # Element types by PyTorch's.
 DTYPES: dict[torch.dtype, svod.DType] = {
@@ -25,9 +27,6 @@ DTYPES: dict[torch.dtype, svod.DType] = {
     torch.complex128: svod.complex128,
 }
 
-# Types that NumPy, through which memory is handed over, does not have: their bits are handed over as integers.
-CARRIERS: dict[torch.dtype, torch.dtype] = {torch.bfloat16: torch.int16}
-
 
 def is_known(value: Any) -> bool:
     """Whether svod has what a node gives: dense tensors of its types on the CPU, numbers, sizes, and lists of them."""
@@ -39,23 +38,22 @@ def is_known(value: Any) -> bool:
     return value is None or isinstance(value, (int, float, bool, torch.SymInt, torch.SymFloat))
 
 
-def given(tensor: torch.Tensor) -> svod.Tensor:
-    """A contiguous tensor's memory as svod sees it, borrowed."""
-    carrier = CARRIERS.get(tensor.dtype)
-    tensor = tensor.detach()
-    return svod.from_dlpack(tensor if carrier is None else tensor.view(carrier))
+def given(tensor: torch.Tensor, order: Sequence[int] | None = None) -> svod.Tensor:
+    """A tensor's memory as svod sees it, borrowed: contiguous, or with its axes in this order."""
+    shape = tensor.shape if order is None else [tensor.shape[axis] for axis in order]
+    # Another tensor, since the memory of this one may become another.
+    return _borrowed(tensor.data_ptr(), shape, DTYPES[tensor.dtype], tensor.detach())
 
 
 def constant(tensor: torch.Tensor) -> svod.Tensor:
     """A tensor that a graph holds, as a value of its own."""
-    bits = given(tensor.resolve_conj().resolve_neg().contiguous())
-    return (bits.bitcast(DTYPES[tensor.dtype]) if tensor.dtype in CARRIERS else bits).clone()
+    return given(tensor.resolve_conj().resolve_neg().contiguous()).clone()
 
 
-def taken(tensor: svod.Tensor, dtype: torch.dtype) -> torch.Tensor:
+def taken(tensor: svod.Tensor) -> torch.Tensor:
     """A result's memory as PyTorch sees it, which owns it from then on."""
-    result = torch.from_dlpack(tensor)
-    return result.view(dtype) if dtype in CARRIERS else result
+    result: torch.Tensor = torch.from_dlpack(tensor.__dlpack__())
+    return result
 
 
 def order_of(tensor: torch.Tensor) -> tuple[int, ...] | None:
