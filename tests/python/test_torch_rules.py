@@ -1,4 +1,4 @@
-"""What single operations of PyTorch's are in plans: rarer ones, complex numbers, random draws, and what data decides."""
+"""Single operations of PyTorch in plans: rarer ones, complex numbers, random draws, and what data decides."""
 
 import math
 

@@ -25,12 +25,10 @@ class Attention(nn.Module):
         self.k_proj = nn.Linear(width, groups * depth, bias)
         self.v_proj = nn.Linear(width, groups * depth, bias)
         self.o_proj = nn.Linear(heads * depth, width, bias and not qwen)
-        if config.get("model_type") == "qwen3":
-            # Queries and keys of each head are normalized before they turn.
-            eps = config.real("rms_norm_eps", 1e-6)
-            self.q_norm, self.k_norm = nn.RMSNorm(depth, eps), nn.RMSNorm(depth, eps)
-        else:
-            self.q_norm = self.k_norm = None
+        # Qwen3 normalizes queries and keys of each head before they turn.
+        normalizes, eps = config.get("model_type") == "qwen3", config.real("rms_norm_eps", 1e-6)
+        self.q_norm = nn.RMSNorm(depth, eps) if normalizes else None
+        self.k_norm = nn.RMSNorm(depth, eps) if normalizes else None
 
     def __call__(self, x: Tensor, turns: tuple[Tensor, Tensor], cache: Cache) -> Tensor:
         def split(layer: nn.Linear, norm: nn.RMSNorm | None = None) -> Tensor:

@@ -65,9 +65,10 @@ def built(
             case "get_attr":
                 values[node] = constant(operator.attrgetter(node.target)(module))
             case "call_function" if is_check(node):
-                condition, message, *_ = *_arguments(node.args, values), "Expected Tensor with single nonzero value"
+                arguments = list(_arguments(node.args, values))
+                message = arguments[1] if len(arguments) > 1 else "Expected Tensor with single nonzero value"
                 if checks is not None:
-                    checks.append((svod.Tensor(condition) != 0, message))
+                    checks.append((svod.Tensor(arguments[0]) != 0, str(message)))
             case "call_function":
                 try:
                     values[node] = _value(node, values, sizes)

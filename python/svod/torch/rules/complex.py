@@ -12,12 +12,13 @@ from svod.torch._table import PROMOTION, Call, aten
 
 _SAME = PROMOTION.DEFAULT
 
-for _name, _function in {
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "complex": svod.complex,
     "polar": svod.polar,
     "view_as_complex": svod.view_as_complex,
     "view_as_real": svod.view_as_real,
-}.items():
+}
+for _name, _function in _FUNCTIONS.items():
     aten(_name)(_function)
 
 
@@ -57,7 +58,7 @@ _BY_NONE, _BY_ROOT, _BY_NUMBER = 0, 1, 2
 
 
 @aten("_fft_c2c")
-def c2c(x: svod.Tensor, dim: Sequence[int], normalization: int, forward: bool) -> svod.Tensor:
+def c2c(x: svod.Tensor, dim: Sequence[int], normalization: int, forward: bool) -> Any:
     dims, count = tuple(dim), math.prod(x.shape[axis] for axis in dim)
     if forward:
         return fft.fftn(x, dim=dims) * _factor(normalization, count)
@@ -66,14 +67,14 @@ def c2c(x: svod.Tensor, dim: Sequence[int], normalization: int, forward: bool) -
 
 
 @aten("_fft_r2c")
-def r2c(x: svod.Tensor, dim: Sequence[int], normalization: int, onesided: bool) -> svod.Tensor:
+def r2c(x: svod.Tensor, dim: Sequence[int], normalization: int, onesided: bool) -> Any:
     dims, count = tuple(dim), math.prod(x.shape[axis] for axis in dim)
     transform: Callable[..., svod.Tensor] = fft.rfftn if onesided else fft.fftn
     return transform(x, dim=dims) * _factor(normalization, count)
 
 
 @aten("_fft_c2r", call=True)
-def c2r(call: Call, x: svod.Tensor, dim: Sequence[int], normalization: int, last: Any) -> svod.Tensor:
+def c2r(call: Call, x: svod.Tensor, dim: Sequence[int], normalization: int, last: Any) -> Any:
     dims = tuple(dim)
     extents = [*(x.shape[axis] for axis in dims[:-1]), call.sizes(last)]
     count = math.prod(extents)

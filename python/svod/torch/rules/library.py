@@ -50,12 +50,13 @@ def _along(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 # Values along an axis, and where each was.
-for _name, _function in {
+_ALONG: dict[str, Callable[..., Any]] = {
     "cummax": svod.cummax,
     "cummin": svod.cummin,
     "kthvalue": svod.kthvalue,
     "median.dim": svod.median,
     "mode": svod.mode,
     "nanmedian.dim": svod.nanmedian,
-}.items():
+}
+for _name, _function in _ALONG.items():
     aten(_name)(_along(_function))

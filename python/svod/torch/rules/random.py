@@ -64,7 +64,8 @@ def normal(call: Call, *given: Any, **_: Any) -> svod.Tensor:
 
 @aten("normal.Tensor_Tensor", "normal.Tensor_float", "normal.float_Tensor", call=True)
 def normal_of(call: Call, mean: Any, deviation: Any = 1.0, **_: Any) -> svod.Tensor:
-    return svod.randn(call.shape, dtype=call.dtype) * deviation + mean
+    drawn: svod.Tensor = svod.randn(call.shape, dtype=call.dtype) * deviation + mean
+    return drawn
 
 
 @aten("log_normal", call=True)
@@ -74,17 +75,20 @@ def log_normal(call: Call, x: svod.Tensor, mean: float = 1, deviation: float = 2
 
 @aten("exponential", call=True)
 def exponential(call: Call, x: svod.Tensor, rate: float = 1, **_: Any) -> svod.Tensor:
-    return -_above_zero(call.shape).log() / rate
+    drawn: svod.Tensor = -_above_zero(call.shape).log() / rate
+    return drawn
 
 
 @aten("cauchy", call=True)
 def cauchy(call: Call, x: svod.Tensor, median: float = 0, sigma: float = 1, **_: Any) -> svod.Tensor:
-    return ((svod.rand(call.shape, dtype=svod.float64) - 0.5) * math.pi).tan() * sigma + median
+    drawn: svod.Tensor = ((svod.rand(call.shape, dtype=svod.float64) - 0.5) * math.pi).tan() * sigma + median
+    return drawn
 
 
 @aten("geometric", call=True)
 def geometric(call: Call, x: svod.Tensor, p: float, **_: Any) -> svod.Tensor:
-    return (_above_zero(call.shape).log() / math.log1p(-p)).ceil().clamp(1, None)
+    drawn: svod.Tensor = (_above_zero(call.shape).log() / math.log1p(-p)).ceil().clamp(1, None)
+    return drawn
 
 
 @aten("randperm", call=True)
