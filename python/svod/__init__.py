@@ -447,7 +447,12 @@ if not TYPE_CHECKING:
             return function
         if name in _PACKAGES:
             return importlib.import_module(f"svod.{name}")
-        raise AttributeError(f"module 'svod' has no attribute '{name}'", name=name)
+        # A misspelling costs a module that nothing else needs.
+        from svod._elsewhere import TYPES, hint
+
+        if name in TYPES:
+            return globals()[TYPES[name]]
+        raise AttributeError(f"module 'svod' has no attribute '{name}'{hint(name)}", name=name)
 
 
 def __dir__() -> list[str]:

@@ -201,3 +201,26 @@ def test_several_axes_are_rolled_at_once() -> None:
         x.roll((1, 2, 3), (0, 1))
     with pytest.raises(svod.ArgumentTypeError, match="roll: shifts"):
         x.roll(None, 0)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["autograd", "distributions", "utils", "random", "save", "load", "compile", "sparse"])
+def test_what_is_elsewhere_by_another_name_says_so(name: str) -> None:
+    with pytest.raises(AttributeError, match=f"no attribute '{name}': .*svod"):
+        getattr(svod, name)
+
+
+def test_types_have_pytorchs_second_names_and_stars_import_none_of_them() -> None:
+    assert svod.zeros(2, dtype=svod.long).dtype == svod.int64  # type: ignore[attr-defined]
+    assert svod.half == "float16" and svod.double == "float64" and svod.float == "float32"  # type: ignore[attr-defined]
+    assert not {"long", "float", "int", "half"} & set(svod.__all__)
+
+
+def test_sequences_are_padded_as_pytorch_pads_them() -> None:
+    torch = pytest.importorskip("torch")
+    rows = [np.arange(n * 2, dtype=np.float32).reshape(n, 2) + 1 for n in (3, 1, 4)]
+    for options in ({}, {"batch_first": True}, {"padding_value": 7.0}, {"batch_first": True, "padding_side": "left"}):
+        ours = svod.nn.utils.pad_sequence([svod.Tensor(row) for row in rows], **options)  # type: ignore[arg-type]
+        theirs = torch.nn.utils.rnn.pad_sequence([torch.tensor(row) for row in rows], **options)
+        np.testing.assert_array_equal(ours.numpy(), theirs.numpy())
+    with pytest.raises(svod.ShapeError, match="pad_sequence: shapes that differ in their first extent"):
+        svod.nn.utils.pad_sequence([svod.ones(2, 3), svod.ones(2, 2)])

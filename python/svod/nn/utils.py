@@ -1,14 +1,14 @@
-"""What training does with gradients before a step."""
+"""What training does with gradients before a step, and with sequences of different lengths."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from math import isfinite
 
 from svod._arguments import checked
-from svod._svod import ArgumentError, Tensor, stack
+from svod._svod import ArgumentError, ShapeError, Tensor, cat, full, stack
 
-__all__ = ["clip_grad_norm_", "clip_grad_value_"]
+__all__ = ["clip_grad_norm_", "clip_grad_value_", "pad_sequence"]
 
 
 @checked
@@ -51,6 +51,33 @@ def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -
     for parameter in _several(parameters):
         if parameter.grad is not None:
             parameter.grad = parameter.grad.clamp(-clip_value, clip_value)
+
+
+@checked
+def pad_sequence(
+    sequences: Sequence[Tensor], batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
+) -> Tensor:
+    """Sequences of different lengths side by side, the shorter ones with `padding_value` behind them, or before them on
+    the `"left"`: of shape `(length, batch, ...)`, with `batch_first` of `(batch, length, ...)`.
+
+    >>> import svod
+    >>> svod.nn.utils.pad_sequence([svod.Tensor([1, 2]), svod.Tensor([3])], batch_first=True).tolist()
+    [[1, 2], [3, 0]]
+    """
+    if padding_side not in ("right", "left"):
+        raise ArgumentError(f"pad_sequence: padding_side is 'right' or 'left', not {padding_side!r}")
+    if not len(sequences):
+        raise ArgumentError("pad_sequence: at least one sequence is expected")
+    rest = sequences[0].shape[1:]
+    if any(one.ndim == 0 or one.shape[1:] != rest for one in sequences):
+        shapes = [tuple(one.shape) for one in sequences]
+        raise ShapeError(f"pad_sequence: shapes that differ in their first extent are expected, not {shapes}")
+    longest = max(one.shape[0] for one in sequences)
+    rows = []
+    for one in sequences:
+        more = full((longest - one.shape[0], *rest), padding_value, dtype=one.dtype)
+        rows.append(cat([one, more] if padding_side == "right" else [more, one], 0))
+    return stack(rows, 0 if batch_first else 1)
 
 
 def _several(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
