@@ -35,22 +35,7 @@ impl Scheduled {
         if let Layout::Plane { .. } = layout {
             return self.stage_plane(index, read, layout, home);
         }
-        let (name, value, over) = match read {
-            Read::Operand(operand) => {
-                let found = self.contraction(index)?;
-                let (side, value) = match operand {
-                    0 => ("a", found.a),
-                    1 => ("b", found.b),
-                    _ => return Err("a contraction has operands 0 and 1".into()),
-                };
-                (format!("{stage}.{side}"), value, found.operand_axes(&self.kernel, *operand, layout))
-            }
-            Read::Load { from, nth } => {
-                let value = self.load(index, read)?;
-                let number = if *nth > 0 { format!("_{nth}") } else { String::new() };
-                (format!("{stage}.{from}{number}"), value, contraction::axes_of(&self.kernel, value))
-            }
-        };
+        let (name, value, over) = self.what_is_read(index, read, layout)?;
         let exprs = &self.kernel.exprs;
         let of_a_step = |e: &ExprId| matches!(exprs.get(*e), Expr::Carry(..) | Expr::Old(..) | Expr::New(..));
         if exprs.reachable(&[value]).iter().any(of_a_step) {
@@ -61,12 +46,8 @@ impl Scheduled {
         let copied = matches!(read, Read::Operand(n) if staged(n));
         let known = self.same_copy(value, &over, layout).filter(|_| home == StageHome::Task && !copied);
         if let (Read::Operand(operand), Some(temp)) = (read, known) {
-            let at: Vec<Size> = over.iter().map(|a| Size::from(&self.kernel.axes[a.index()].var)).collect();
-            let at: Vec<ExprId> = at.into_iter().map(|size| self.kernel.exprs.index(size)).collect();
-            let mem = Mem::Temp(temp, 0);
-            let copy = self.kernel.exprs.load(self.kernel.exprs.dtype(value), mem, &at);
-            contraction::replace_operand(&mut self.kernel, index, *operand, copy);
-            self.stages[index].operands[usize::from(*operand)] = Some(Operand { mem, layout });
+            let copy = self.element(temp, self.kernel.exprs.dtype(value), &over);
+            self.read_copy(index, *operand, copy, layout);
             return Ok(());
         }
         if copied || self.kernel.stages.iter().any(|s| s.name == name) {
@@ -78,17 +59,51 @@ impl Scheduled {
             _ if over.is_empty() => return Err("what is the same at every point needs no copy".into()),
             _ => {}
         }
-        let dtype = exprs.dtype(value);
-        let index_of = |k: &mut Kernel, a: AxisId| {
-            let size = Size::from(&k.axes[a.index()].var);
-            k.exprs.index(size)
-        };
-        let copy = match home {
+        let copy = self.copy_in(home, index, name, value, over, layout)?;
+        match read {
+            Read::Operand(operand) => self.read_copy(index, *operand, copy, layout),
+            Read::Load { .. } => self.replace(index, value, copy),
+        }
+        Ok(())
+    }
+
+    /// What a stage reads: the name of its copy, its value, and the axes that this varies along.
+    fn what_is_read(&mut self, index: usize, read: &Read, layout: Layout) -> Applied<(String, ExprId, Vec<AxisId>)> {
+        let stage = self.kernel.stages[index].name.clone();
+        match read {
+            Read::Operand(operand) => {
+                let found = self.contraction(index)?;
+                let (side, value) = match operand {
+                    0 => ("a", found.a),
+                    1 => ("b", found.b),
+                    _ => return Err("a contraction has operands 0 and 1".into()),
+                };
+                Ok((format!("{stage}.{side}"), value, found.operand_axes(&self.kernel, *operand, layout)))
+            }
+            Read::Load { from, nth } => {
+                let value = self.load(index, read)?;
+                let number = if *nth > 0 { format!("_{nth}") } else { String::new() };
+                Ok((format!("{stage}.{from}{number}"), value, contraction::axes_of(&self.kernel, value)))
+            }
+        }
+    }
+
+    /// Adds what makes a copy at its home; an element of it.
+    fn copy_in(
+        &mut self,
+        home: StageHome,
+        index: usize,
+        name: String,
+        value: ExprId,
+        over: Vec<AxisId>,
+        layout: Layout,
+    ) -> Applied<ExprId> {
+        let dtype = self.kernel.exprs.dtype(value);
+        Ok(match home {
             StageHome::Task => {
-                let at: Vec<ExprId> = over.iter().map(|a| index_of(&mut self.kernel, *a)).collect();
-                let temp = TempId(self.kernel.stages.len() as u32);
+                let element = self.element(TempId(self.kernel.stages.len() as u32), dtype, &over);
                 self.add_copy(index, Stage { name, over, body: Body::map(value), outs: vec![Out::Temp] }, layout)?;
-                self.kernel.exprs.load(dtype, Mem::Temp(temp, 0), &at)
+                element
             }
             StageHome::Shared => {
                 let outside = |e: &ExprId| !matches!(self.kernel.exprs.get(*e), Expr::Load { from: Mem::Temp(..), .. });
@@ -116,17 +131,22 @@ impl Scheduled {
                 self.packs.push(PackJob { kernel: pack, packed });
                 self.kernel.exprs.load(dtype, Mem::Param(packed), &at)
             }
-        };
-        match read {
-            Read::Operand(operand) => {
-                contraction::replace_operand(&mut self.kernel, index, *operand, copy);
-                if let Expr::Load { from: mem, .. } = *self.kernel.exprs.get(copy) {
-                    self.stages[index].operands[usize::from(*operand)] = Some(Operand { mem, layout });
-                }
-            }
-            Read::Load { .. } => self.replace(index, value, copy),
+        })
+    }
+
+    /// What a temporary has at the point of a stage.
+    fn element(&mut self, temp: TempId, dtype: DType, over: &[AxisId]) -> ExprId {
+        let Kernel { exprs, axes, .. } = &mut self.kernel;
+        let at: Vec<ExprId> = over.iter().map(|a| exprs.index(Size::from(&axes[a.index()].var))).collect();
+        exprs.load(dtype, Mem::Temp(temp, 0), &at)
+    }
+
+    /// Gives a contraction a copy for an operand.
+    fn read_copy(&mut self, stage: usize, operand: u8, copy: ExprId, layout: Layout) {
+        contraction::replace_operand(&mut self.kernel, stage, operand, copy);
+        if let Expr::Load { from: mem, .. } = *self.kernel.exprs.get(copy) {
+            self.stages[stage].operands[usize::from(operand)] = Some(Operand { mem, layout });
         }
-        Ok(())
     }
 
     /// The stage that copies the same for another contraction: one copy serves both.

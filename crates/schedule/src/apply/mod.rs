@@ -379,67 +379,9 @@ impl Scheduled {
         if self.stages.iter().any(|s| s.at == Some((stage, old.axis, old.part))) && runs != Runs::Task {
             return Err("a stage is computed inside the loop".into());
         }
-        if runs == Runs::Task {
-            let (name, axis) = (&self.kernel.stages[stage].name, self.kernel.axes[old.axis.index()].var.name());
-            if self.reduces(stage, old.axis) {
-                return Err(format!(
-                    "stage `{name}` reduces axis `{axis}`, and tasks share no accumulators; \
-                     tasks divide kept axes, `split_reduction` divides what is reduced"
-                ));
-            }
-            if self.may_meet(stage, old.axis) {
-                return Err(format!("points of the scatter `{name}` along `{axis}` may meet in one element"));
-            }
-            if !self.writes(stage) {
-                return Err(format!("stage `{name}` writes no output; tasks divide the stages that do"));
-            }
-            if self.stages[stage].at.is_some() {
-                return Err(format!("stage `{name}` is computed inside a loop of another, whose tasks it shares"));
-            }
-            if self.stages[stage].loops[..l].iter().any(|l| l.runs != Runs::Task) {
-                return Err("task loops come first".into());
-            }
-            let uneven = |o: &LoopState| {
-                let extent = &self.kernel.axes[o.axis.index()].extent;
-                o.axis == old.axis && o.tail == Tail::Rest && extent.divisible_by(o.step as i64) != Some(true)
-            };
-            if self.stages[stage].loops[..l].iter().any(uneven) {
-                return Err(
-                    "a grid of tasks is the same everywhere; the last round of the outer loop is shorter".into()
-                );
-            }
-        } else {
-            let rounds = self.rounds(stage, l).as_const().filter(|n| *n >= 0).map(|n| n as u64);
-            let Some(rounds) = rounds else {
-                let extent = &self.kernel.axes[old.axis.index()].extent;
-                return Err(format!("the loop's extent {extent} is not a constant; split it first"));
-            };
-            let all = || {
-                let loops = &self.stages[stage].loops;
-                let same = (0..loops.len()).filter(|i| loops[*i].runs == runs);
-                let known = same.map(|i| self.rounds(stage, i).as_const().unwrap_or(1).max(1) as u64);
-                known.fold(rounds, u64::saturating_mul)
-            };
-            match runs {
-                Runs::Unroll if all() > MAX_COPIES => {
-                    return Err(format!("the stage's body would be laid out more than {MAX_COPIES} times"));
-                }
-                Runs::Vector if rounds > MAX_LANES => {
-                    return Err(format!("a vector of {rounds} lanes; at most {MAX_LANES} are possible"));
-                }
-                Runs::Lane if all() > MAX_GROUP => {
-                    return Err(format!("a group of {} lanes; at most {MAX_GROUP} are possible", all()));
-                }
-                Runs::Vector | Runs::Lane if !self.sorts_in(stage, old.axis, runs, rounds) => {
-                    return Err(format!(
-                        "a sort brings its own loops, but for vectors of its points, of 2 to {MAX_WARP} lanes, a power of two"
-                    ));
-                }
-                Runs::Vector | Runs::Lane if self.may_meet(stage, old.axis) => {
-                    return Err("lanes of a scatter may meet in one element".into());
-                }
-                _ => {}
-            }
+        match runs {
+            Runs::Task => self.may_be_tasks(stage, l)?,
+            _ => self.may_be_laid_out(stage, l, runs)?,
         }
         if to == To::Vector && l + 1 != self.stages[stage].loops.len() {
             return Err("a vector loop is the innermost of its stage".into());
@@ -447,6 +389,75 @@ impl Scheduled {
         let loops = &mut self.stages[stage].loops;
         loops[l].runs = runs;
         loops[l].bound = number;
+        Ok(())
+    }
+
+    /// Whether the rounds of a loop may be tasks.
+    fn may_be_tasks(&self, stage: usize, l: usize) -> Applied {
+        let old = &self.stages[stage].loops[l];
+        let (name, axis) = (&self.kernel.stages[stage].name, self.kernel.axes[old.axis.index()].var.name());
+        if self.reduces(stage, old.axis) {
+            return Err(format!(
+                "stage `{name}` reduces axis `{axis}`, and tasks share no accumulators; \
+                 tasks divide kept axes, `split_reduction` divides what is reduced"
+            ));
+        }
+        if self.may_meet(stage, old.axis) {
+            return Err(format!("points of the scatter `{name}` along `{axis}` may meet in one element"));
+        }
+        if !self.writes(stage) {
+            return Err(format!("stage `{name}` writes no output; tasks divide the stages that do"));
+        }
+        if self.stages[stage].at.is_some() {
+            return Err(format!("stage `{name}` is computed inside a loop of another, whose tasks it shares"));
+        }
+        if self.stages[stage].loops[..l].iter().any(|l| l.runs != Runs::Task) {
+            return Err("task loops come first".into());
+        }
+        let uneven = |o: &LoopState| {
+            let extent = &self.kernel.axes[o.axis.index()].extent;
+            o.axis == old.axis && o.tail == Tail::Rest && extent.divisible_by(o.step as i64) != Some(true)
+        };
+        if self.stages[stage].loops[..l].iter().any(uneven) {
+            return Err("a grid of tasks is the same everywhere; the last round of the outer loop is shorter".into());
+        }
+        Ok(())
+    }
+
+    /// Whether the rounds of a loop may be copies of its body, or lanes of a vector or of a group.
+    fn may_be_laid_out(&self, stage: usize, l: usize, runs: Runs) -> Applied {
+        let axis = self.stages[stage].loops[l].axis;
+        let rounds = self.rounds(stage, l).as_const().filter(|n| *n >= 0).map(|n| n as u64);
+        let Some(rounds) = rounds else {
+            let extent = &self.kernel.axes[axis.index()].extent;
+            return Err(format!("the loop's extent {extent} is not a constant; split it first"));
+        };
+        let all = || {
+            let loops = &self.stages[stage].loops;
+            let same = (0..loops.len()).filter(|i| loops[*i].runs == runs);
+            let known = same.map(|i| self.rounds(stage, i).as_const().unwrap_or(1).max(1) as u64);
+            known.fold(rounds, u64::saturating_mul)
+        };
+        match runs {
+            Runs::Unroll if all() > MAX_COPIES => {
+                return Err(format!("the stage's body would be laid out more than {MAX_COPIES} times"));
+            }
+            Runs::Vector if rounds > MAX_LANES => {
+                return Err(format!("a vector of {rounds} lanes; at most {MAX_LANES} are possible"));
+            }
+            Runs::Lane if all() > MAX_GROUP => {
+                return Err(format!("a group of {} lanes; at most {MAX_GROUP} are possible", all()));
+            }
+            Runs::Vector | Runs::Lane if !self.sorts_in(stage, axis, runs, rounds) => {
+                return Err(format!(
+                    "a sort brings its own loops, but for vectors of its points, of 2 to {MAX_WARP} lanes, a power of two"
+                ));
+            }
+            Runs::Vector | Runs::Lane if self.may_meet(stage, axis) => {
+                return Err("lanes of a scatter may meet in one element".into());
+            }
+            _ => {}
+        }
         Ok(())
     }
 

@@ -55,6 +55,29 @@ impl Choice<'_> {
         let [(first, c), ..] = found else { return };
         let k = self.kernel;
         let out = k.stages.len() - 1;
+        let several = found.len();
+        let direct = several == 1 && copied_by(k, *first, out);
+        let tile = self.tile_and_blocks(found, c, direct);
+        let (on, panels) = self.grid_of_tasks(out, c, &tile);
+        for (stage, c) in found {
+            let rows = match stage == first {
+                true if several == 1 && !tile.by_panels => RowsCopy::Own,
+                true => RowsCopy::In(on.clone()),
+                false => RowsCopy::Known,
+            };
+            self.product(*stage, c, &tile, panels.as_ref().unwrap_or(&on), rows);
+        }
+        if direct {
+            let (stage, output) = (k.stages[*first].name.clone(), k.stages[out].name.clone());
+            self.opts.push(Opt::DirectStore { stage, output });
+        }
+    }
+
+    /// The tile of some contractions, and the blocks that tiles are in. The depth of a block and a task's rows and columns
+    /// follow from caches, and from what is copied and fetched; where sums are not stored directly, from scratch for them.
+    fn tile_and_blocks(&self, found: &[(usize, Contraction)], c: &Contraction, direct: bool) -> Tile {
+        let k = self.kernel;
+        let out = k.stages.len() - 1;
         let (m, n, depth) = (extent(k, c.m), extent(k, c.n), extent(k, c.k));
         let in_tiles = self.in_tiles(c);
         // A vector has no more lanes than there are columns, to a power of two.
@@ -87,7 +110,6 @@ impl Choice<'_> {
         let block_k = if depth <= deepest { round_up(depth, of) } else { round(depth, deepest, of) };
         // What several contractions read stays for all of the depth.
         let copied = if several > 1 { depth } else { block_k };
-        let direct = several == 1 && copied_by(k, *first, out);
         let most = if direct { self.rows_in_a_cache(n * element) } else { products::MAX_ROWS };
         let tall = (self.target.l2 as i64 * 3 / 8 / (copied * element)).min(most).max(rows);
         // With a single block of depth, some panels at a time are all that there is to compute of their sums. Then a task
@@ -109,8 +131,15 @@ impl Choice<'_> {
         let grid = Grid { outer, m, symbolic, n, several, depth, rows, cols, tall, widest, own, vector, costs };
         let (task_m, task_n) = grid.blocks();
         let by_panels = by_panels && task_n > products::PANELS_AT_ONCE * cols;
+        let shared = grid.shares(task_m, task_n);
+        Tile { rows, cols, lanes, task_m, task_n, block_k, shared, by_panels }
+    }
 
-        // The output: a grid of tasks, each a block of rows and columns.
+    /// The output: a grid of tasks, each a block of rows and columns. Gives the loop of its columns, and that over some panels of
+    /// these at a time, if there is one.
+    fn grid_of_tasks(&mut self, out: usize, c: &Contraction, tile: &Tile) -> (LoopRef, Option<LoopRef>) {
+        let k = self.kernel;
+        let &Tile { cols, lanes, task_m, task_n, by_panels, .. } = tile;
         let (om, on) = (self.at(out, c.m, 0), self.at(out, c.n, 0));
         self.split(om.clone(), task_m, Tail::Rest);
         self.split(on.clone(), task_n, Tail::Rest);
@@ -134,21 +163,7 @@ impl Choice<'_> {
             self.bind(task.clone(), To::Task);
         }
         self.bind(lane, To::Vector);
-
-        let shared = grid.shares(task_m, task_n);
-        let tile = Tile { rows, cols, task_m, block_k, shared, by_panels };
-        for (stage, c) in found {
-            let rows = match stage == first {
-                true if several == 1 && !by_panels => RowsCopy::Own,
-                true => RowsCopy::In(on.clone()),
-                false => RowsCopy::Known,
-            };
-            self.product(*stage, c, &tile, panels.as_ref().unwrap_or(&on), rows);
-        }
-        if direct {
-            let (stage, output) = (k.stages[*first].name.clone(), k.stages[out].name.clone());
-            self.opts.push(Opt::DirectStore { stage, output });
-        }
+        (on, panels)
     }
 
     /// The loops of one contraction, in loop `at` of its output: blocks of depth, blocks of rows, panels of
@@ -157,7 +172,7 @@ impl Choice<'_> {
         let k = self.kernel;
         let name = k.stages[stage].name.clone();
         let lanes = self.target.lanes(c.acc.bytes()) as i64;
-        let &Tile { rows: height, cols, task_m, block_k, shared, by_panels } = tile;
+        let &Tile { rows: height, cols, task_m, block_k, shared, by_panels, .. } = tile;
         self.opts.push(Opt::At { stage: name.clone(), at: at.clone() });
         let (sm, sn, sk) = (self.at(stage, c.m, 0), self.at(stage, c.n, 0), self.at(stage, c.k, 0));
         self.split(sm.clone(), task_m, Tail::Rest);
@@ -311,11 +326,13 @@ impl Choice<'_> {
 
 /// Tiles, and the blocks that they are in.
 struct Tile {
-    /// Rows and columns of a tile.
+    /// Rows and columns of a tile, and lanes of a vector of these.
     rows: i64,
     cols: i64,
-    /// Rows of a task.
+    lanes: i64,
+    /// Rows and columns of a task.
     task_m: i64,
+    task_n: i64,
     /// Depth of a block.
     block_k: i64,
     /// Whether tasks share one copy of the columns.

@@ -130,8 +130,24 @@ impl Choice<'_> {
         let order = others.chain(tile).chain(taps).collect();
         self.opts.push(Opt::Reorder { stage: name.clone(), order });
 
-        // Every task with these channels reads the weights, one for each part of each image. What another stage
-        // computes is in a task's scratch.
+        self.stage_weights(stage, c, rows, sm);
+        self.opts.push(Opt::At { stage: plane.copy.name.clone(), at: sk });
+        self.copy_plane(plane, lanes);
+        if blocks.panels {
+            let layout = Layout::Panels(cols as u32);
+            self.opts.push(Opt::Stage { stage: name.clone(), read: 1.into(), layout, home: StageHome::Task });
+            let b = format!("{name}.b");
+            self.opts.push(Opt::At { stage: b.clone(), at: sn });
+            self.copy_panels(&b, &c.operand_axes(k, 1, layout), cols, false, None);
+        }
+        self.opts.push(Opt::Micro { stage: name, rows: rows as u32, cols: cols as u32 });
+    }
+
+    /// A copy of the weights in panels. Every task with these channels reads them, one for each part of each image. What another stage
+    /// computes is in a task's scratch, copied in loop `at`.
+    fn stage_weights(&mut self, stage: usize, c: &Contraction, rows: i64, at: LoopRef) {
+        let k = self.kernel;
+        let name = k.stages[stage].name.clone();
         let home = if loads_only_constants(k, c.a) {
             StageHome::Prepared
         } else if reads_stages(k, c.a) {
@@ -146,20 +162,10 @@ impl Choice<'_> {
             StageHome::Prepared => {}
             StageHome::Shared => self.copy_weights(&a, c, rows),
             StageHome::Task => {
-                self.opts.push(Opt::At { stage: a.clone(), at: sm });
+                self.opts.push(Opt::At { stage: a.clone(), at });
                 self.copy_panels(&a, &c.operand_axes(k, 0, layout), rows, false, None);
             }
         }
-        self.opts.push(Opt::At { stage: plane.copy.name.clone(), at: sk });
-        self.copy_plane(plane, lanes);
-        if blocks.panels {
-            let layout = Layout::Panels(cols as u32);
-            self.opts.push(Opt::Stage { stage: name.clone(), read: 1.into(), layout, home: StageHome::Task });
-            let b = format!("{name}.b");
-            self.opts.push(Opt::At { stage: b.clone(), at: sn });
-            self.copy_panels(&b, &c.operand_axes(k, 1, layout), cols, false, None);
-        }
-        self.opts.push(Opt::Micro { stage: name, rows: rows as u32, cols: cols as u32 });
     }
 
     /// The loops of a copy of weights that all tasks share: some panels a task. Where memory runs along the depth, a
@@ -201,20 +207,10 @@ impl Choice<'_> {
         let layout = Layout::Plane { slack: plane.overhang as u32, multiple: lanes as u32 };
         self.opts.push(Opt::Stage { stage: name.clone(), read: 1.into(), layout, home: StageHome::Task });
 
-        // Rows at once: as many as keep the plane in the first-level cache, where that is not mostly
-        // what neighbours share.
         let over = &k.stages[out].over;
         let blocked = plane.rows.unwrap_or(plane.columns);
-        let points = extent(k, blocked);
         let outer: Vec<AxisId> = over.iter().copied().filter(|a| *a != blocked && *a != plane.columns).collect();
-        let copied = plane.copy.over.split_last().map_or(&[][..], |(_, others)| others).iter();
-        let planes: i64 = copied.filter(|a| !outer.contains(a)).map(|a| in_a_task(k, plane, *a)).product();
-        let line = planes * plane.width.max(1) * carries[0].dtype.bytes() as i64;
-        let fitting = |cache: usize| cache as i64 / 2 / line - plane.reach;
-        let most = fitting(self.target.l1);
-        let most = if most > 2 * plane.reach { most } else { fitting(self.target.l2) };
-        let lines = round(points, most.max(1), 1);
-        let lines = if plane.rows.is_some() { lines } else { round_up(lines, 4 * lanes) };
+        let lines = self.lines_in_cache(plane, &outer, lanes, carries[0].dtype.bytes() as i64);
 
         // Tasks of some work each: several channels, or a block of rows.
         let (ob, ov) = (self.at(out, blocked, 0), self.at(out, plane.columns, 0));
@@ -247,9 +243,32 @@ impl Choice<'_> {
         }
         self.bind(lane, To::Vector);
 
-        // Some vectors of the row, all taps for each.
         self.opts.push(Opt::At { stage: plane.copy.name.clone(), at: ob.clone() });
         self.opts.push(Opt::At { stage: name.clone(), at: row.unwrap_or(ob) });
+        self.taps_in_registers(stage, plane, lanes);
+        self.copy_plane(plane, lanes);
+    }
+
+    /// Rows of the output at once: as many as keep the plane in the first-level cache, where that is not mostly
+    /// what neighbours share.
+    fn lines_in_cache(&self, plane: &Plane, outer: &[AxisId], lanes: i64, element: i64) -> i64 {
+        let k = self.kernel;
+        let points = extent(k, plane.rows.unwrap_or(plane.columns));
+        let copied = plane.copy.over.split_last().map_or(&[][..], |(_, others)| others).iter();
+        let planes: i64 = copied.filter(|a| !outer.contains(a)).map(|a| in_a_task(k, plane, *a)).product();
+        let line = planes * plane.width.max(1) * element;
+        let fitting = |cache: usize| cache as i64 / 2 / line - plane.reach;
+        let most = fitting(self.target.l1);
+        let most = if most > 2 * plane.reach { most } else { fitting(self.target.l2) };
+        let lines = round(points, most.max(1), 1);
+        if plane.rows.is_some() { lines } else { round_up(lines, 4 * lanes) }
+    }
+
+    /// The loops of sums of taps: some vectors of a row, all taps for each.
+    fn taps_in_registers(&mut self, stage: usize, plane: &Plane, lanes: i64) {
+        let k = self.kernel;
+        let Body::Reduce { axes, .. } = &k.stages[stage].body else { return };
+        let name = k.stages[stage].name.clone();
         let all = crate::kernel::contraction::stage_axes(k, stage);
         let flat = k.stages[stage].over.last().copied().unwrap_or(plane.columns);
         let sv = self.at(stage, flat, 0);
@@ -274,7 +293,6 @@ impl Choice<'_> {
             }
             self.bind(at.clone(), To::Unroll);
         }
-        self.copy_plane(plane, lanes);
     }
 
     /// The plane, row by row, each in vectors; in square blocks where memory runs along another axis.

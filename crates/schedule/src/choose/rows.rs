@@ -16,10 +16,19 @@ use svod_ir::kernel::{AxisId, Body, Emit, Kernel, Out};
 use svod_ir::linear::LINE;
 use svod_ir::lowered::cost::{AHEAD, LATENCY};
 
-impl Choice<'_> {
-    /// Rows: an output, and the stages that it reads, each computed once a row.
-    pub(super) fn rows(&mut self, out: usize) {
-        let k = self.kernel;
+/// The axes of an output, by what they are to the stages that it reads.
+struct RowAxes {
+    /// Rows, which are computed one by one or in blocks, and what is inside of one.
+    rows: Vec<AxisId>,
+    inner: Vec<AxisId>,
+    /// Along which memory is contiguous, and may be read in vectors.
+    contiguous: Option<AxisId>,
+    /// A row axis along which memory is contiguous, when no other axis is: blocks of rows.
+    across: Option<AxisId>,
+}
+
+impl RowAxes {
+    fn of(k: &Kernel, out: usize) -> RowAxes {
         let over = &k.stages[out].over;
         let reductions: Vec<usize> = (0..out).filter(|s| matches!(k.stages[*s].body, Body::Reduce { .. })).collect();
         // A row is what is reduced into one value, and what other outputs have in common with this one.
@@ -35,52 +44,103 @@ impl Choice<'_> {
         // Rows are computed one by one, unless their reductions read memory across them.
         let lies_across = |a: &AxisId| !rows.contains(a) || (0..out).any(|s| stage_vector(k, s) == Some(*a));
         let contiguous = stage_vector(k, out).filter(lies_across);
-        // A row axis along which memory is contiguous, when no other axis is: blocks of rows.
         let across = rows.iter().copied().find(|a| Some(*a) == contiguous);
-        let map = matches!(k.stages[out].body, Body::Map(_));
-        let own = stage_axes(k, out);
-        let reduced: Vec<AxisId> = own.iter().copied().filter(|a| !over.contains(a)).collect();
-        // A map of short rows takes shorter vectors.
-        let short =
-            contiguous.map(|a| extent(k, a)).filter(|n| map && *n >= registers::FEWEST_LANES && *n < self.lanes(out));
-        let lanes = short.map_or(self.lanes(out), |n| 1 << n.ilog2());
+        RowAxes { rows, inner, contiguous, across }
+    }
+}
 
-        // The axis that is cut into vectors, if any.
-        let beside = contiguous.filter(|_| out == 0).and_then(|_| self.beside(out, contiguous));
-        let vector = beside.or(contiguous.filter(|a| extent(k, *a) >= lanes && !scans(k, out, *a)));
+/// How an output is cut into vectors.
+struct Vectors {
+    lanes: i64,
+    /// The axis that is cut, if any.
+    along: Option<AxisId>,
+    /// The same, where its points are results side by side of few neighbours each.
+    beside: Option<AxisId>,
+}
+
+/// The loops of an output.
+struct RowLoops {
+    /// All of them, from outside in.
+    order: Vec<LoopRef>,
+    /// Those that are tasks, and the others over rows.
+    tasks: Vec<LoopRef>,
+    rows: Vec<LoopRef>,
+    /// Rows side by side in memory that are computed together, a few vectors of them.
+    block: Option<LoopRef>,
+    /// Rows that are read at once.
+    streams: Option<LoopRef>,
+}
+
+impl Choice<'_> {
+    /// Rows: an output, and the stages that it reads, each computed once a row.
+    pub(super) fn rows(&mut self, out: usize) {
+        let k = self.kernel;
+        let axes = RowAxes::of(k, out);
+        let cut = self.vectors(out, &axes);
         let points = |s: usize| stage_axes(k, s).iter().map(|a| extent(k, *a)).fold(1, i64::saturating_mul);
         let work = (0..out).map(points).fold(points(out), i64::max).saturating_mul(cost(k));
-        if let (Body::Map(_), 0, Some(vector)) = (&k.stages[out].body, out, vector)
+        let map = matches!(k.stages[out].body, Body::Map(_));
+        if let (true, 0, Some(vector)) = (map, out, cut.along)
             && let Some(across) = crossed(k, out, vector)
         {
             return self.transposed(out, vector, across, work);
         }
-        // Stages of the whole kernel run once, so that there is one task.
-        let whole = rows.is_empty() && out > 0;
-        let mut tasks = Tasks { left: if whole { 1 } else { worth(self.target, work) } };
-        let streams = self.streams(out, vector);
-        let together = if streams { registers::CHAINS } else { 1 };
-        let candidates: Vec<AxisId> = if rows.is_empty() { over.clone() } else { rows.clone() };
+        let mut loops = self.row_loops(out, &axes, &cut, work);
+        let binds = self.cut_vectors(out, &axes, &cut, &mut loops);
+        let RowLoops { order, tasks, rows, .. } = loops;
+        if !order.is_empty() {
+            self.opts.push(Opt::Reorder { stage: k.stages[out].name.clone(), order: order.clone() });
+        }
+        for at in tasks {
+            self.bind(at, To::Task);
+        }
+        self.opts.extend(binds);
+        self.cascade(out, &order);
+        if axes.across.is_none() && (out == 0 || !map) {
+            self.fetch_ahead(out, &order, cut.along);
+        }
+        if axes.across.is_none() && self.goes_past_caches(out, cut.along) {
+            self.opts.push(Opt::Stream { stage: k.stages[out].name.clone() });
+        }
+        self.place_stages(out, &axes, rows.last());
+    }
 
-        let mut order: Vec<LoopRef> = Vec::new();
-        let mut bound: Vec<LoopRef> = Vec::new();
-        let mut serial: Vec<LoopRef> = Vec::new();
-        for axis in &candidates {
+    /// The vectors of an output. A map of short rows takes shorter ones.
+    fn vectors(&self, out: usize, axes: &RowAxes) -> Vectors {
+        let (k, contiguous) = (self.kernel, axes.contiguous);
+        let map = matches!(k.stages[out].body, Body::Map(_));
+        let short = contiguous.map(|a| extent(k, a));
+        let short = short.filter(|n| map && *n >= registers::FEWEST_LANES && *n < self.lanes(out));
+        let lanes = short.map_or(self.lanes(out), |n| 1 << n.ilog2());
+        let beside = contiguous.filter(|_| out == 0).and_then(|_| self.beside(out, contiguous));
+        let along = beside.or(contiguous.filter(|a| extent(k, *a) >= lanes && !scans(k, out, *a)));
+        Vectors { lanes, along, beside }
+    }
+
+    /// Cuts rows into tasks, and the innermost ones into blocks.
+    fn row_loops(&mut self, out: usize, axes: &RowAxes, cut: &Vectors, work: i64) -> RowLoops {
+        let k = self.kernel;
+        let over = &k.stages[out].over;
+        // Stages of the whole kernel run once, so that there is one task.
+        let whole = axes.rows.is_empty() && out > 0;
+        let mut tasks = Tasks { left: if whole { 1 } else { worth(self.target, work) } };
+        let streams = self.streams(out, cut.along);
+        let together = if streams { registers::CHAINS } else { 1 };
+        let candidates = if axes.rows.is_empty() { over } else { &axes.rows };
+        let (mut bound, mut serial) = (Vec::new(), Vec::new());
+        for axis in candidates {
             let at = self.at(out, *axis, 0);
-            let is_vector = Some(*axis) == beside.or(contiguous);
-            let whole = |even| round_up(even, if is_vector { 4 * lanes } else { together });
+            let is_vector = Some(*axis) == cut.beside.or(axes.contiguous);
+            let whole = |even| round_up(even, if is_vector { 4 * cut.lanes } else { together });
             let inside = tasks.cut(self, &at, extent(k, *axis), whole);
             bound.extend(inside.is_some().then(|| at.clone()));
             serial.push(inside.unwrap_or(at));
         }
-        let rest: Vec<LoopRef> =
-            inner.iter().filter(|a| !candidates.contains(a)).map(|a| self.at(out, *a, 0)).collect();
-        // Rows side by side in memory are computed together, a few vectors of them.
-        let block = across.filter(|a| Some(*a) == vector).and_then(|a| {
+        let block = axes.across.filter(|a| Some(*a) == cut.along).and_then(|a| {
             let name = k.axes[a.index()].var.name();
             let at = serial.iter().position(|l| l.axis == name)?;
             let block = serial.remove(at);
-            self.split(block.clone(), 4 * lanes, Tail::Rest);
+            self.split(block.clone(), 4 * cut.lanes, Tail::Rest);
             serial.push(block.clone());
             Some(block.inner())
         });
@@ -89,60 +149,53 @@ impl Choice<'_> {
             serial.push(row.clone());
             row.inner()
         });
-        order.extend(bound.iter().cloned());
-        let row_loops = if whole { Vec::new() } else { serial.clone() };
-        order.extend(serial);
-        order.extend(rest);
-        order.extend(reduced.iter().map(|a| self.at(out, *a, 0)));
-        order.extend(streams.clone());
+        let rows = if whole { Vec::new() } else { serial.clone() };
+        let rest = axes.inner.iter().filter(|a| !candidates.contains(a)).copied();
+        let reduced = stage_axes(k, out).into_iter().filter(|a| !over.contains(a));
+        let inside = rest.chain(reduced).map(|a| self.at(out, a, 0));
+        let order = bound.iter().cloned().chain(serial).chain(inside).chain(streams.clone()).collect();
+        RowLoops { order, tasks: bound, rows, block, streams }
+    }
 
-        let mut binds = match (block, vector) {
+    /// Cuts the innermost loops into vectors. Gives the steps that bind the new loops, to be taken once they are in order.
+    fn cut_vectors(&mut self, out: usize, axes: &RowAxes, cut: &Vectors, loops: &mut RowLoops) -> Vec<Opt> {
+        let k = self.kernel;
+        let RowLoops { order, block, streams, .. } = loops;
+        let mut binds: Vec<Opt> = streams.iter().map(|at| Opt::Bind { at: at.clone(), to: To::Unroll }).collect();
+        match (block.take(), cut.along) {
             (Some(block), _) => {
-                self.split(block.clone(), lanes, Tail::Rest);
+                self.split(block.clone(), cut.lanes, Tail::Rest);
                 let inner = block.inner();
                 order.extend([block.clone(), inner.clone()]);
-                let unroll = (unrolled(k, out) > 1).then_some(Opt::Bind { at: block, to: To::Unroll });
-                unroll.into_iter().chain([Opt::Bind { at: inner, to: To::Vector }]).collect()
+                binds.extend((unrolled(k, out) > 1).then_some(Opt::Bind { at: block, to: To::Unroll }));
+                binds.push(Opt::Bind { at: inner, to: To::Vector });
             }
             (None, Some(axis)) => {
-                let vectors = if streams.is_some() || beside.is_some() { 1 } else { unrolled(k, out) };
-                let laid_out = beside.and(contiguous).map(|few| Opt::Bind { at: self.at(out, few, 0), to: To::Unroll });
-                let mut binds = self.vectorize(out, axis, &mut order, lanes, vectors);
+                let vectors = if streams.is_some() || cut.beside.is_some() { 1 } else { unrolled(k, out) };
+                let few = cut.beside.and(axes.contiguous);
+                let laid_out = few.map(|few| Opt::Bind { at: self.at(out, few, 0), to: To::Unroll });
+                binds.extend(self.vectorize(out, axis, order, cut.lanes, vectors));
                 binds.extend(laid_out);
-                binds
             }
-            (None, None) => self.narrow(out, contiguous.filter(|a| out == 0 || !rows.contains(a)), &mut order),
-        };
-        binds.splice(0..0, streams.map(|at| Opt::Bind { at, to: To::Unroll }));
-        if !order.is_empty() {
-            self.opts.push(Opt::Reorder { stage: k.stages[out].name.clone(), order: order.clone() });
-        }
-        for at in bound {
-            self.bind(at, To::Task);
-        }
-        self.opts.extend(binds);
-        self.cascade(out, &order);
-        if across.is_none() && (out == 0 || !map) {
-            self.fetch_ahead(out, &order, vector);
-        }
-        if across.is_none() && self.goes_past_caches(out, vector) {
-            self.opts.push(Opt::Stream { stage: k.stages[out].name.clone() });
-        }
-        if out == 0 {
-            return;
-        }
-        // The stages of a row are computed where the last row loop has been entered.
-        let Some(at) = row_loops.last().cloned() else {
-            for stage in 0..out {
-                self.stage_of_row(stage, &rows, None);
+            (None, None) => {
+                let inside = axes.contiguous.filter(|a| out == 0 || !axes.rows.contains(a));
+                binds.extend(self.narrow(out, inside, order));
             }
-            return;
-        };
+        }
+        binds
+    }
+
+    /// The stages of a row are computed where the last loop over rows has been entered, `row`; else once.
+    fn place_stages(&mut self, out: usize, axes: &RowAxes, row: Option<&LoopRef>) {
         for stage in 0..out {
-            self.opts.push(Opt::At { stage: k.stages[stage].name.clone(), at: at.clone() });
-            let vector = self.stage_of_row(stage, &rows, across);
+            let Some(at) = row.cloned() else {
+                self.stage_of_row(stage, &axes.rows, None);
+                continue;
+            };
+            self.opts.push(Opt::At { stage: self.kernel.stages[stage].name.clone(), at });
+            let vector = self.stage_of_row(stage, &axes.rows, axes.across);
             if let (Some(vector), false) = (vector, self.strict) {
-                self.copy_strided(stage, vector, &rows);
+                self.copy_strided(stage, vector, &axes.rows);
             }
         }
     }

@@ -128,97 +128,61 @@ fn scattered_below(value: &UOp, operand: usize, below: &[Size], scattered: u64) 
     }
 }
 
+/// A dimension of one position.
+const START: Dim = Dim { axes: 0, exact: false, moved: 0 };
+
+/// A position in each dimension.
+type Dims = SmallVec<[Dim; 6]>;
+
+/// All axes that an access names.
+fn all_axes(access: &Access) -> u64 {
+    access.dims.iter().fold(0, |a, d| a | d.axes)
+}
+
+/// How the operands of a lookup along an axis are read, the dimensions `index` of which are the index's.
+fn taken(node: NodeIndex, access: &Access, operand: usize, index: Range<usize>) -> Dims {
+    if operand == 1 {
+        return access.dims[index].into();
+    }
+    let mut dims: Dims = access.dims[..index.start].into();
+    let positions = &access.dims[index.clone()];
+    dims.push(Dim::other(positions.iter().fold(0, |a, d| a | d.axes), (node, positions)));
+    dims.extend_from_slice(&access.dims[index.end..]);
+    dims
+}
+
 impl Fuse<'_> {
     /// Tells the operands of a node how they are read.
     pub(super) fn propagate(&mut self, node: NodeIndex, kernel: NodeIndex, access: &Access, reads: Reads) {
         let value = self.graph.nodes()[node as usize].clone();
         let sources: SmallVec<[NodeIndex; 3]> = self.graph.sources(node).into();
-        let start = Dim { axes: 0, exact: false, moved: 0 };
-        let all = access.dims.iter().fold(0, |a, d| a | d.axes);
         for (operand, source) in sources.into_iter().enumerate() {
             let below = self.graph.nodes()[source as usize].shape();
-            let mut scope = access.scope;
-            let dims: SmallVec<[Dim; 6]> = match value.op() {
-                Op::Reshape(_) => match squeezed(value.shape(), below) {
-                    Some(map) => map.into_iter().map(|d| d.map_or(start, |d| access.dims[d])).collect(),
-                    None => self.regrouped(kernel, access, below).unwrap_or_else(|| {
-                        let part = Dim::other(all, (node, &access.dims));
-                        below.iter().map(|e| if e.as_const() == Some(1) { start } else { part }).collect()
-                    }),
-                },
-                Op::Permute(axes) => {
-                    let mut dims: SmallVec<[Dim; 6]> = access.dims.clone();
-                    axes.iter().zip(&access.dims).for_each(|(a, d)| dims[*a] = *d);
-                    dims
-                }
-                Op::Expand(_) => {
-                    let new = value.rank() - below.len();
-                    let grown = |d: usize| below[d] != value.shape()[d + new];
-                    (0..below.len()).map(|d| if grown(d) { start } else { access.dims[d + new] }).collect()
-                }
-                Op::Window(axis, ..) => {
-                    let mut dims: SmallVec<[Dim; 6]> = access.dims.clone();
-                    let taps = dims.pop().unwrap_or(start);
-                    dims[*axis] = Dim::other(dims[*axis].axes | taps.axes, (node, dims[*axis], taps));
-                    dims
-                }
-                Op::Pad(by, _) => {
-                    access.dims.iter().zip(by.iter()).map(|(d, (before, _))| d.moved_by(before, true)).collect()
-                }
-                Op::Shrink(to) => {
-                    access.dims.iter().zip(to.iter()).map(|(d, (begin, _))| d.moved_by(begin, false)).collect()
-                }
-                Op::Flip(_) => access.dims.iter().map(|d| Dim::other(d.axes, (node, d))).collect(),
-                Op::Reduce(_, axes) => {
-                    let own = &mut self.kernels[kernel as usize].extents;
-                    let mut kept = access.dims.iter();
-                    let mut dims = SmallVec::new();
-                    for (d, extent) in below.iter().enumerate() {
-                        if axes.contains(&d) {
-                            let bit = 1 << own.len().min(63);
-                            own.push(bound(extent));
-                            scope |= if extent.as_const() == Some(1) { 0 } else { bit };
-                            dims.push(Dim::exact(bit));
-                        } else {
-                            dims.extend(kept.next().copied());
-                        }
-                    }
-                    let named = dims.iter().fold(0, |n, d: &Dim| n | d.axes);
-                    scope &= named;
-                    dims
-                }
-                Op::Take(axis) => {
-                    let indexed = value.rank() - (below.len().max(1) - 1);
-                    if operand == 1 {
-                        access.dims[*axis..*axis + below.len()].into()
-                    } else {
-                        let mut dims: SmallVec<[Dim; 6]> = access.dims[..*axis].into();
-                        let index = &access.dims[*axis..*axis + indexed];
-                        dims.push(Dim::other(index.iter().fold(0, |a, d| a | d.axes), (node, index)));
-                        dims.extend_from_slice(&access.dims[*axis + indexed..]);
-                        dims
-                    }
-                }
+            let wanted = match value.op() {
+                Op::Reduce(_, axes) => self.by_reduction(kernel, access, below, axes),
                 Op::Scatter(axis, _) | Op::Sort(axis, ..) | Op::ArgSort(axis, ..)
                     if operand > 0 || is_order(value.op()) =>
                 {
-                    let own = &mut self.kernels[kernel as usize].extents;
-                    let bit = 1 << own.len().min(63);
-                    if operand != 1 {
-                        own.push(bound(&below[*axis]));
-                    }
-                    let mut dims = access.dims.clone();
-                    scope |= bit;
-                    dims[*axis] = Dim::exact(bit);
-                    dims
+                    self.along_points(kernel, access, *axis, &below[*axis], operand != 1)
                 }
-                Op::Gather(axis) if operand == 0 => {
-                    let mut dims = access.dims.clone();
-                    dims[*axis] = Dim::other(all, (node, &access.dims));
-                    dims
+                op => {
+                    let dims = match op {
+                        op if op.is_movement() => self.by_movement(node, kernel, access, below),
+                        Op::Take(axis) => {
+                            let indexed = value.rank() - (below.len().max(1) - 1);
+                            let index = *axis..*axis + if operand == 1 { below.len() } else { indexed };
+                            taken(node, access, operand, index)
+                        }
+                        Op::Gather(axis) if operand == 0 => {
+                            let mut dims = access.dims.clone();
+                            dims[*axis] = Dim::other(all_axes(access), (node, &access.dims));
+                            dims
+                        }
+                        Op::Rand(_) => SmallVec::new(),
+                        _ => access.dims.clone(),
+                    };
+                    Access { dims, scope: access.scope }
                 }
-                Op::Rand(_) => SmallVec::new(),
-                _ => access.dims.clone(),
             };
             let share = elements(&self.graph.nodes()[source as usize]) as f64 / elements(&value).max(1) as f64;
             let more = match value.op() {
@@ -229,8 +193,78 @@ impl Fuse<'_> {
             };
             let scattered = scattered_below(&value, operand, below, reads.scattered);
             let reads = Reads { scattered, points: reads.points * more, ..reads };
-            self.want(source, kernel, Access { dims, scope }, reads);
+            self.want(source, kernel, wanted, reads);
         }
+    }
+
+    /// The dimensions, of shape `below`, of what a movement moves.
+    fn by_movement(&self, node: NodeIndex, kernel: NodeIndex, access: &Access, below: &[Size]) -> Dims {
+        let value = &self.graph.nodes()[node as usize];
+        match value.op() {
+            Op::Reshape(_) => match squeezed(value.shape(), below) {
+                Some(map) => map.into_iter().map(|d| d.map_or(START, |d| access.dims[d])).collect(),
+                None => self.regrouped(kernel, access, below).unwrap_or_else(|| {
+                    let part = Dim::other(all_axes(access), (node, &access.dims));
+                    below.iter().map(|e| if e.as_const() == Some(1) { START } else { part }).collect()
+                }),
+            },
+            Op::Permute(axes) => {
+                let mut dims = access.dims.clone();
+                axes.iter().zip(&access.dims).for_each(|(a, d)| dims[*a] = *d);
+                dims
+            }
+            Op::Expand(_) => {
+                let new = value.rank() - below.len();
+                let grown = |d: usize| below[d] != value.shape()[d + new];
+                (0..below.len()).map(|d| if grown(d) { START } else { access.dims[d + new] }).collect()
+            }
+            Op::Window(axis, ..) => {
+                let mut dims = access.dims.clone();
+                let taps = dims.pop().unwrap_or(START);
+                dims[*axis] = Dim::other(dims[*axis].axes | taps.axes, (node, dims[*axis], taps));
+                dims
+            }
+            Op::Pad(by, _) => {
+                access.dims.iter().zip(by.iter()).map(|(d, (before, _))| d.moved_by(before, true)).collect()
+            }
+            Op::Shrink(to) => {
+                access.dims.iter().zip(to.iter()).map(|(d, (begin, _))| d.moved_by(begin, false)).collect()
+            }
+            Op::Flip(_) => access.dims.iter().map(|d| Dim::other(d.axes, (node, d))).collect(),
+            _ => access.dims.clone(),
+        }
+    }
+
+    /// How a reduction reads what it reduces: along axes of its own.
+    fn by_reduction(&mut self, kernel: NodeIndex, access: &Access, below: &[Size], axes: &[usize]) -> Access {
+        let own = &mut self.kernels[kernel as usize].extents;
+        let (mut kept, mut scope) = (access.dims.iter(), access.scope);
+        let mut dims = SmallVec::new();
+        for (d, extent) in below.iter().enumerate() {
+            if axes.contains(&d) {
+                let bit = 1 << own.len().min(63);
+                own.push(bound(extent));
+                scope |= if extent.as_const() == Some(1) { 0 } else { bit };
+                dims.push(Dim::exact(bit));
+            } else {
+                dims.extend(kept.next().copied());
+            }
+        }
+        let named = dims.iter().fold(0, |n, d: &Dim| n | d.axes);
+        Access { dims, scope: scope & named }
+    }
+
+    /// How points that are scattered or sorted are read: along an axis of their own, which is a `new` one for the first
+    /// of their operands.
+    fn along_points(&mut self, kernel: NodeIndex, access: &Access, axis: usize, points: &Size, new: bool) -> Access {
+        let own = &mut self.kernels[kernel as usize].extents;
+        let bit = 1 << own.len().min(63);
+        if new {
+            own.push(bound(points));
+        }
+        let mut dims = access.dims.clone();
+        dims[axis] = Dim::exact(bit);
+        Access { dims, scope: access.scope | bit }
     }
 
     /// How a reshape from `below` is read, where each of the dimensions is some of the kernel's axes.

@@ -63,22 +63,59 @@ fn rows_below(
     axis: usize,
     (tile, always): (bool, bool),
 ) -> Option<Chain> {
-    let op = |n: NodeIndex| graph.nodes()[n as usize].op();
-    let mut found = Vec::new();
-    let mut weights = factor;
-    let mut dims: Dims = (0..graph.nodes()[factor as usize].rank()).map(Some).collect();
-    while moves(op(weights)) || matches!(op(weights), Op::Cast(_)) {
-        found.push((weights, Role::Path));
-        (weights, dims) = below(graph, weights, &dims)?;
-    }
-    if !matches!(op(weights), Op::Alu(_)) {
+    let (mut found, weights, dims) = path_to_weights(graph, factor)?;
+    let keys = dims.iter().position(|d| *d == Some(axis))?;
+    let Below { known, scores } = values_below(graph, weights, keys)?;
+    let several = lacking(graph, scores)?.iter().all(|lacks| *lacks != 0);
+    let most_keys = || graph.nodes()[weights as usize].shape()[keys].upper_bound();
+    if several != tile || !(tile || always || worth_a_kernel(graph, scores, most_keys()?)) {
         return None;
     }
-    let keys = dims.iter().position(|d| *d == Some(axis))?;
-    let shape = graph.nodes()[weights as usize].shape();
 
-    // Every node below, with the dimensions of the weights that its own are; none where it is read
-    // through several.
+    let members = led_to(graph, &known, scores);
+    let reduces = |n: &NodeIndex| *n != scores && is_reduction(graph, *n);
+    let fits =
+        |n: &NodeIndex| known[n].as_ref().is_some_and(|dims| !reduces(n) || dims.iter().flatten().all(|d| *d != keys));
+    let rows = members.iter().any(reduces) || (tile && outgrow_operands(graph, scores));
+    if !members.contains(&weights) || !rows || !members.iter().all(fits) {
+        return None;
+    }
+    found.extend(members.iter().map(|n| {
+        let role = if *n == weights || is_reduction(graph, *n) { Role::Stage } else { Role::Row };
+        (*n, if *n == scores { Role::Scores } else { role })
+    }));
+    let own = |n: &NodeIndex| *n == product || found.iter().any(|(f, _)| f == n);
+    let closed = found.iter().all(|(n, _)| users[*n as usize].iter().all(own) && !graph.roots().contains(n));
+    (closed && copied(graph, product, axis, scores) <= products::MOST_COPIED).then_some(found)
+}
+
+fn is_reduction(graph: &Graph, node: NodeIndex) -> bool {
+    matches!(graph.nodes()[node as usize].op(), Op::Reduce(..))
+}
+
+/// From a factor through movements and conversions to the weights: the path, these, and what their dimensions are.
+fn path_to_weights(graph: &Graph, factor: NodeIndex) -> Option<(Chain, NodeIndex, Dims)> {
+    let op = |n: NodeIndex| graph.nodes()[n as usize].op();
+    let (mut path, mut weights) = (Vec::new(), factor);
+    let mut dims: Dims = (0..graph.nodes()[factor as usize].rank()).map(Some).collect();
+    while moves(op(weights)) || matches!(op(weights), Op::Cast(_)) {
+        path.push((weights, Role::Path));
+        (weights, dims) = below(graph, weights, &dims)?;
+    }
+    matches!(op(weights), Op::Alu(_)).then_some((path, weights, dims))
+}
+
+/// What weights are made of.
+struct Below {
+    /// Every node below, with the dimensions of the weights that its own are; none where it is read through several.
+    known: FxHashMap<NodeIndex, Option<Dims>>,
+    /// The one product of sums that has all dimensions.
+    scores: NodeIndex,
+}
+
+/// Looks for the scores below weights.
+fn values_below(graph: &Graph, weights: NodeIndex, keys: usize) -> Option<Below> {
+    let shape = graph.nodes()[weights as usize].shape();
     let mut known: FxHashMap<NodeIndex, Option<Dims>> = FxHashMap::default();
     let mut scores: Option<NodeIndex> = None;
     let mut work = vec![(weights, (0..shape.len()).map(Some).collect::<Dims>())];
@@ -118,13 +155,11 @@ fn rows_below(
             }
         }
     }
-    let scores = scores?;
-    let several = lacking(graph, scores)?.iter().all(|lacks| *lacks != 0);
-    if several != tile || !(tile || always || worth_a_kernel(graph, scores, shape[keys].upper_bound()?)) {
-        return None;
-    }
+    Some(Below { known, scores: scores? })
+}
 
-    // Those that the scores lead to; the others (masks, say) are read as anywhere else.
+/// Those that the scores lead to; the others (masks, say) are read as anywhere else.
+fn led_to(graph: &Graph, known: &FxHashMap<NodeIndex, Option<Dims>>, scores: NodeIndex) -> Vec<NodeIndex> {
     let mut inside: Vec<NodeIndex> = known.keys().copied().filter(|n| *n > scores).collect();
     inside.sort_unstable();
     let mut members = vec![scores];
@@ -133,21 +168,7 @@ fn rows_below(
             members.push(n);
         }
     }
-    let reduces = |n: &NodeIndex| *n != scores && matches!(op(*n), Op::Reduce(..));
-    let fits =
-        |n: &NodeIndex| known[n].as_ref().is_some_and(|dims| !reduces(n) || dims.iter().flatten().all(|d| *d != keys));
-    let rows = members.iter().any(reduces) || (tile && outgrow_operands(graph, scores));
-    if !members.contains(&weights) || !rows || !members.iter().all(fits) {
-        return None;
-    }
-    found.extend(members.iter().map(|n| {
-        let stage = *n == weights || matches!(op(*n), Op::Reduce(..));
-        let role = if stage { Role::Stage } else { Role::Row };
-        (*n, if *n == scores { Role::Scores } else { role })
-    }));
-    let own = |n: &NodeIndex| *n == product || found.iter().any(|(f, _)| f == n);
-    let closed = found.iter().all(|(n, _)| users[*n as usize].iter().all(own) && !graph.roots().contains(n));
-    (closed && copied(graph, product, axis, scores) <= products::MOST_COPIED).then_some(found)
+    members
 }
 
 /// Whether each element is one of the operand's, found through its dimensions.
