@@ -102,6 +102,36 @@ fn numbers_that_decide_are_in_the_tables() {
     assert!((100..=152).contains(&rows), "tables have {rows} rows: a number that another says already is not one more");
 }
 
+/// Lines of a function at most: one that does several things is several.
+const LONGEST: usize = 80;
+
+#[test]
+fn functions_are_short() {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut all = Vec::new();
+    files(&src, &mut all);
+    let mut functions = 0;
+    for file in all.into_iter().filter(|file| !file.ends_with("tests.rs")) {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        for (at, line) in lines.iter().enumerate() {
+            let code = line.trim_start();
+            let words = code.split_once("fn ").map(|(words, _)| words.trim_end_matches("const "));
+            let begins = words.is_some_and(|words| ["", "pub ", "pub(crate) ", "pub(super) "].contains(&words));
+            if line.ends_with(';') || !begins {
+                continue;
+            }
+            // Formatted code ends a function by a brace below its first word.
+            let end = format!("{}}}", &line[..line.len() - code.len()]);
+            let length = lines[at..].iter().position(|l| **l == end).map_or(1, |last| last + 1);
+            let known = file.ends_with("pipeline/cut.rs");
+            assert!(length <= LONGEST || known, "{}: {length} lines: {code}", file.display());
+            functions += 1;
+        }
+    }
+    assert!(functions > 500, "functions are found at all: {functions}");
+}
+
 #[test]
 fn paths_are_found_in_code_alone() {
     let text = "use crate::lower::{a, b};\n// crate::choose\nuse crate::{apply::x, costs};\n/// [`crate::calls`]\nlet x = crate::kernel::y;";
