@@ -25,6 +25,7 @@ mod whole;
 
 pub(crate) use shapes::merged;
 
+use crate::costs::is_on_host;
 use crate::costs::limits::kernels::{MAX_MOVED, MAX_NODES};
 use crate::costs::limits::{code, memory, tasks};
 use crate::costs::{Caches, Decision, Estimate, Repeated, Verdict};
@@ -41,7 +42,7 @@ use svod_dtype::DType;
 use svod_ir::alu::Alu;
 use svod_ir::graph::shape::squeezed;
 use svod_ir::graph::walk::NodeIndex;
-use svod_ir::graph::{Device, Graph, Op, Shape, UOp};
+use svod_ir::graph::{Graph, Op, Shape, UOp};
 use svod_ir::kernel::Monoid;
 use svod_ir::pass::Artifact;
 use svod_ir::size::Size;
@@ -367,7 +368,7 @@ impl Fuse<'_> {
 
     /// Whether a value is computed by the host's processor.
     fn is_on_host(&self, node: NodeIndex) -> bool {
-        self.graph.nodes()[node as usize].device().is_none_or(Device::is_host)
+        is_on_host(self.graph.nodes()[node as usize].device())
     }
 
     /// Whether a buffer is best that of the operand under another shape: a reshape of what nothing else

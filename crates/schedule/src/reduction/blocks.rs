@@ -10,6 +10,7 @@
 //! Where the blocks lie follows from the shapes alone, so that results do not depend on the number
 //! of threads.
 
+use crate::costs::is_on_host;
 use crate::costs::limits::{groups, memory, products, registers, tasks};
 use smallvec::SmallVec;
 use std::sync::LazyLock;
@@ -71,10 +72,10 @@ fn moved_on(source: &UOp, axis: usize, identity: Const) -> Result<UOp, GraphErro
 fn block(node: &UOp) -> Result<Option<(&'static str, UOp)>, GraphError> {
     let found = match node.op() {
         Op::Scan(by, axis, inclusive) => {
-            let made = match (node.device(), blocks_of_scan(node, *axis)) {
-                (Some(device), _) if !device.is_host() => scan_of_groups(node, *by, *axis, *inclusive)?,
-                (_, Some(count)) => scan(node, *by, *axis, *inclusive, count)?,
-                (_, None) => None,
+            let made = match blocks_of_scan(node, *axis) {
+                _ if !is_on_host(node.device()) => scan_of_groups(node, *by, *axis, *inclusive)?,
+                Some(count) => scan(node, *by, *axis, *inclusive, count)?,
+                None => None,
             };
             made.map(|n| ("scan in blocks", n))
         }
@@ -203,7 +204,7 @@ fn contraction(node: &UOp, reduced: &[usize]) -> Result<Option<UOp>, GraphError>
     let little = depth.saturating_mul(rows + columns) / (products::MORE * rows * columns);
     let most = (depth / products::MULTIPLIED).min(tasks::MANY / outer.max(1)).min(little).min(extents[axis]);
     // Where there are kernels of products by tensor cores, these divide the depth themselves.
-    let by_units = node.device().is_some_and(|device| !device.is_host()) && factors.iter().all(of_half_words);
+    let by_units = !is_on_host(node.device()) && factors.iter().all(of_half_words);
     // An attention's weights make one kernel with this product.
     let chained = |factor: &UOp| reduced.iter().any(|d| may_be_weights(factor, *d));
     if by_units || most < tasks::FEW || factors.iter().any(chained) {
