@@ -3900,6 +3900,7 @@ class Tensor:
         keepdims: builtins.bool = False,
         correction: builtins.float = 1.0,
         unbiased: builtins.bool | None = None,
+        ddof: _Operand | None = None,
     ) -> Tensor:
         """The standard deviation along axes; see `var`."""
     def stft(
@@ -4205,6 +4206,7 @@ class Tensor:
         keepdims: builtins.bool = False,
         correction: builtins.float = 1.0,
         unbiased: builtins.bool | None = None,
+        ddof: _Operand | None = None,
     ) -> Tensor:
         """The variance along axes, the sum divided by the number of elements less `correction`.
 
@@ -4938,6 +4940,7 @@ def std(
     keepdims: builtins.bool = False,
     dim: _Axis = None,
     keepdim: builtins.bool = False,
+    ddof: _Operand | None = None,
 ) -> Tensor:
     """The standard deviation along axes; see `var`."""
 
@@ -4978,6 +4981,7 @@ def var(
     keepdims: builtins.bool = False,
     dim: _Axis = None,
     keepdim: builtins.bool = False,
+    ddof: _Operand | None = None,
 ) -> Tensor:
     """The variance along axes, the sum divided by the number of elements less `correction`, by default 0: that of
     the method

@@ -338,3 +338,20 @@ def test_two_softmaxes_that_meet_in_a_sum_are_one_kernel(name: str, spelling: in
     p, q = (np.exp(a) / np.exp(a).sum(1, keepdims=True) for a in (x.astype(np.float64), z.astype(np.float64)))
     result = mine[spelling](svod.Tensor(x), svod.Tensor(z))
     check([result], [right(p, q)], moves=2 * x.nbytes + 4 * 40)
+
+
+def test_numpy_names_what_is_taken_from_the_divisor() -> None:
+    x = np.arange(6.0).reshape(2, 3) ** 2
+    for name in ("var", "std"):
+        wanted = getattr(np, name)(x, axis=1, ddof=1)
+        assert getattr(svod, name)(svod.Tensor(x), axis=1, ddof=1).tolist() == pytest.approx(wanted)
+        assert getattr(svod.Tensor(x), name)(1, ddof=1).tolist() == pytest.approx(wanted)
+        with pytest.raises(svod.ArgumentTypeError, match=f"^{name}: correction and unbiased are one argument"):
+            getattr(svod.Tensor(x), name)(ddof=1, unbiased=True)
+
+
+def test_running_sums_of_a_vector_need_no_axis() -> None:
+    assert svod.Tensor([1, 2, 3]).cumsum().tolist() == [1, 3, 6]
+    assert svod.Tensor([1, 2, 3]).cumprod().tolist() == [1, 2, 6]
+    with pytest.raises(svod.ArgumentError, match="along which axis"):
+        svod.ones(2, 2).cumsum()

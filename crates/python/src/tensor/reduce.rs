@@ -288,8 +288,16 @@ fn one(py: Python<'_>, made: Computed) -> Result<Bound<'_, PyAny>> {
 }
 
 /// By how much less than the number of elements a sum of squares is divided; `unbiased`, PyTorch's former option, is 1.
-fn corrected(op: &str, correction: Option<Real>, unbiased: Option<bool>, default: f64) -> Result<f64> {
-    match (correction, unbiased) {
+///
+/// `ddof` is NumPy's name for it, and `unbiased` PyTorch's for 1 and 0.
+fn corrected(
+    op: &str,
+    correction: Option<Real>,
+    ddof: Option<Real>,
+    unbiased: Option<bool>,
+    default: f64,
+) -> Result<f64> {
+    match (correction.or(ddof), unbiased) {
         (Some(_), Some(_)) => {
             Err(Class::ArgumentType
                 .raise(format!("{op}: correction and unbiased are one argument: give only one of them")))
@@ -362,8 +370,10 @@ fn mean(
 #[explained]
 #[pyfunction]
 #[pyo3(
-    signature = (x=None, /, unbiased=None, *, axis=None, correction=None, keepdims=false, dim=None, keepdim=false, input=None),
-    text_signature = "(x, /, unbiased=None, *, axis=None, correction=0.0, keepdims=False, dim=None, keepdim=False)"
+    signature = (
+        x=None, /, unbiased=None, *, axis=None, correction=None, keepdims=false, dim=None, keepdim=false, ddof=None, input=None
+    ),
+    text_signature = "(x, /, unbiased=None, *, axis=None, correction=0.0, keepdims=False, dim=None, keepdim=False, ddof=None)"
 )]
 #[allow(clippy::too_many_arguments)]
 fn var(
@@ -374,10 +384,11 @@ fn var(
     #[pyo3(from_py_with = flag)] keepdims: bool,
     dim: Option<Axes>,
     #[pyo3(from_py_with = flag)] keepdim: bool,
+    ddof: Option<Real>,
     input: Option<AnyTensor>,
 ) -> Made {
     let x = named("var", "x", x, input)?.0;
-    let correction = corrected("var", correction, unbiased, 0.0)?;
+    let correction = corrected("var", correction, ddof, unbiased, 0.0)?;
     Ok(x.var(either(axis, dim)?.as_deref(), correction, keepdim || keepdims)?.into())
 }
 
@@ -385,8 +396,10 @@ fn var(
 #[explained]
 #[pyfunction(name = "std")]
 #[pyo3(
-    signature = (x=None, /, unbiased=None, *, axis=None, correction=None, keepdims=false, dim=None, keepdim=false, input=None),
-    text_signature = "(x, /, unbiased=None, *, axis=None, correction=0.0, keepdims=False, dim=None, keepdim=False)"
+    signature = (
+        x=None, /, unbiased=None, *, axis=None, correction=None, keepdims=false, dim=None, keepdim=false, ddof=None, input=None
+    ),
+    text_signature = "(x, /, unbiased=None, *, axis=None, correction=0.0, keepdims=False, dim=None, keepdim=False, ddof=None)"
 )]
 #[allow(clippy::too_many_arguments)]
 fn deviation(
@@ -397,10 +410,11 @@ fn deviation(
     #[pyo3(from_py_with = flag)] keepdims: bool,
     dim: Option<Axes>,
     #[pyo3(from_py_with = flag)] keepdim: bool,
+    ddof: Option<Real>,
     input: Option<AnyTensor>,
 ) -> Made {
     let x = named("std", "x", x, input)?.0;
-    let correction = corrected("std", correction, unbiased, 0.0)?;
+    let correction = corrected("std", correction, ddof, unbiased, 0.0)?;
     Ok(x.std(either(axis, dim)?.as_deref(), correction, keepdim || keepdims)?.into())
 }
 
@@ -484,8 +498,8 @@ impl PyTensor {
     /// What follows the axes goes by name: libraries have different arguments there. A flag in their place is PyTorch's
     /// `unbiased`.
     #[pyo3(
-        signature = (dim=None, *, axis=None, keepdim=false, keepdims=false, correction=None, unbiased=None),
-        text_signature = "($self, dim=None, *, axis=None, keepdim=False, keepdims=False, correction=1.0, unbiased=None)"
+        signature = (dim=None, *, axis=None, keepdim=false, keepdims=false, correction=None, unbiased=None, ddof=None),
+        text_signature = "($self, dim=None, *, axis=None, keepdim=False, keepdims=False, correction=1.0, unbiased=None, ddof=None)"
     )]
     fn var(
         &self,
@@ -495,16 +509,17 @@ impl PyTensor {
         #[pyo3(from_py_with = flag)] keepdims: bool,
         correction: Option<Real>,
         unbiased: Option<bool>,
+        ddof: Option<Real>,
     ) -> Made {
         let (dim, unbiased) = Spread::apart("var", dim, unbiased, correction.as_ref())?;
-        let correction = corrected("var", correction, unbiased, 1.0)?;
+        let correction = corrected("var", correction, ddof, unbiased, 1.0)?;
         Ok(self.0.var(either(axis, dim)?.as_deref(), correction, keepdim || keepdims)?.into())
     }
 
     /// The standard deviation along axes; see `var`.
     #[pyo3(
-        signature = (dim=None, *, axis=None, keepdim=false, keepdims=false, correction=None, unbiased=None),
-        text_signature = "($self, dim=None, *, axis=None, keepdim=False, keepdims=False, correction=1.0, unbiased=None)"
+        signature = (dim=None, *, axis=None, keepdim=false, keepdims=false, correction=None, unbiased=None, ddof=None),
+        text_signature = "($self, dim=None, *, axis=None, keepdim=False, keepdims=False, correction=1.0, unbiased=None, ddof=None)"
     )]
     fn std(
         &self,
@@ -514,9 +529,10 @@ impl PyTensor {
         #[pyo3(from_py_with = flag)] keepdims: bool,
         correction: Option<Real>,
         unbiased: Option<bool>,
+        ddof: Option<Real>,
     ) -> Made {
         let (dim, unbiased) = Spread::apart("std", dim, unbiased, correction.as_ref())?;
-        let correction = corrected("std", correction, unbiased, 1.0)?;
+        let correction = corrected("std", correction, ddof, unbiased, 1.0)?;
         Ok(self.0.std(either(axis, dim)?.as_deref(), correction, keepdim || keepdims)?.into())
     }
 
@@ -674,10 +690,15 @@ impl PyTensor {
 }
 
 impl PyTensor {
-    /// The axis of an operation that has no default one.
+    /// The axis of an operation that has no default one but that of a vector.
     pub fn named_axis(&self, op: &str, axis: Option<Axis>, dim: Option<Axis>) -> Result<i64> {
-        let missing = || Class::Argument.raise(format!("{op}: along which axis of {}?", self.0.described()));
-        one_axis(axis, dim)?.ok_or_else(missing)
+        let missing =
+            || Class::Argument.raise(format!("{op}: along which axis of {}? Write dim=0, say", self.0.described()));
+        match one_axis(axis, dim)? {
+            Some(axis) => Ok(axis),
+            None if self.0.shape().len() == 1 => Ok(0),
+            None => Err(missing()),
+        }
     }
 
     /// What `compute` gives of the elements in `dtype`, in that type; without one, of the elements as they are.
