@@ -231,7 +231,7 @@ impl Tensor {
         }
     }
 
-    /// -1, 0 or 1; NaN and zeros are kept.
+    /// -1, 0 or 1; NaN and zeros are kept. Its derivative is 0.
     pub fn sign(&self) -> Result<Tensor> {
         let dtype = self.dtype();
         if dtype.is_bool() {
@@ -241,7 +241,7 @@ impl Tensor {
             return self.complex_sign();
         }
         let one = |value: i32| Operand::from(value);
-        let positive = Tensor::select(&self.gt(0)?, one(1), self)?;
+        let positive = Tensor::select(&self.gt(0)?, one(1), self.detach()?)?;
         match dtype.is_unsigned() {
             true => Ok(positive),
             false => Tensor::select(&self.lt(0)?, one(-1), positive),

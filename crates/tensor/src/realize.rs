@@ -210,7 +210,7 @@ fn run_anew(nodes: &[UOp], graph: &Graph, is_plain: bool, config: &Arc<PrepareCo
     let flags: Vec<usize> = places.drain(nodes.len()..).map(|place| place.start).collect();
     lookups.check_flags(|i| Ok(outputs[flags[i]].to_vec()?))?;
     let leaf = |i: usize| -> Result<UOp> {
-        bound_leaf(outputs[i].clone(), class_of(&roots[i]), roots[i].shape_arc().clone(), &values)
+        bound_leaf(in_type(outputs[i].clone(), &roots[i])?, class_of(&roots[i]), roots[i].shape_arc().clone(), &values)
     };
     let value = |(node, place): (&UOp, Range<usize>)| joined(node, place.map(leaf).collect::<Result<_>>()?);
     Ok((nodes.iter().zip(places).map(value).collect::<Result<_>>()?, !flags.is_empty()))
@@ -228,7 +228,17 @@ fn force(claims: impl Iterator<Item = Claim>, graph: &Graph, values: Vec<Buffer>
 
 /// The value of a node on one device, whose extents are numbers, in memory.
 fn value_over((node, memory): (&UOp, Buffer)) -> Result<UOp> {
-    leaf_over(Arc::new(memory), class_of(node), node.shape_arc().clone())
+    leaf_over(in_type(Arc::new(memory), node)?, class_of(node), node.shape_arc().clone())
+}
+
+/// Memory in the type of the node whose value it has: one memory is the value of complex numbers and of their pairs,
+/// where both are computed.
+fn in_type(memory: Arc<Buffer>, node: &UOp) -> Result<Arc<Buffer>> {
+    let dtype = node.dtype();
+    if memory.dtype() == dtype {
+        return Ok(memory);
+    }
+    Ok(Arc::new(memory.view(0, dtype, memory.bytes() / dtype.bytes())?))
 }
 
 /// Checks that a graph's leaves can be read; `op` is what wants them.

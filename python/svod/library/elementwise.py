@@ -87,7 +87,13 @@ def acos(x: Tensor, /) -> Tensor:
     >>> svod.acos(svod.Tensor([1.0, 0.0])).tolist()
     [0.0, 1.5707963705062866]
     """
-    return _elementary("acos", lambda x: ((1 - x) / (1 + x)).sqrt().atan() * 2, x)
+
+    def compute(x: Tensor) -> Tensor:
+        # Of roots apart, whose slopes at the ends are infinite and no products of infinity and 0.
+        near = where(x < 0, 0.0, x)
+        return where(x < 0, math.pi / 2 - _asin(x), ((1 - near).sqrt() / (1 + near).sqrt()).atan() * 2)
+
+    return _elementary("acos", compute, x)
 
 
 def acosh(x: Tensor, /) -> Tensor:
@@ -116,7 +122,7 @@ def asin(x: Tensor, /) -> Tensor:
     >>> svod.asin(svod.Tensor([0.0, 1.0])).tolist()
     [0.0, 1.5707963705062866]
     """
-    return _elementary("asin", lambda x: (x / ((1 - x) * (1 + x)).sqrt()).atan(), x)
+    return _elementary("asin", _asin, x)
 
 
 def asinh(x: Tensor, /) -> Tensor:
@@ -155,8 +161,9 @@ def atan2(x1: Any, x2: Any, /) -> Tensor:
         height, width = _magnitude(y), _magnitude(x)
         steep = height > width
         less, more = where(steep, width, height), where(steep, height, width)
-        infinite = less.isinf() & more.isinf()
-        ratio = where(infinite, 1.0, less / where((more == 0) | infinite, 1.0, more))
+        infinite, none = less.isinf() & more.isinf(), more == 0
+        # At the origin it has no slope.
+        ratio = where(infinite, 1.0, where(none, 0.0, less / where(none | infinite, 1.0, more)))
         angle = ratio.atan()
         angle = where(steep, math.pi / 2 - angle, angle)
         angle = where(signbit(x), math.pi - angle, angle)
@@ -183,7 +190,7 @@ def atanh(x: Tensor, /) -> Tensor:
     >>> svod.atanh(svod.Tensor([0.0, 1.0])).tolist()
     [0.0, inf]
     """
-    return _elementary("atanh", lambda x: _odd(lambda a: (2 * a / (1 - a)).log1p() / 2, x), x)
+    return _elementary("atanh", lambda x: (x.log1p() - (-x).log1p()) / 2, x)
 
 
 def cbrt(x: Tensor, /) -> Tensor:
@@ -385,6 +392,11 @@ def _elementary(
 ) -> Tensor:
     """A function that is computed so of real numbers; of complex ones it has branch cuts, which the core knows."""
     return x._complex_function(name) if x.dtype.is_complex else _in_double(name, compute, x, narrow=narrow)
+
+
+def _asin(x: Tensor) -> Tensor:
+    """The arc sine by that of half the angle; of roots apart, whose slopes at the ends are infinite."""
+    return (x / (1 + (1 - x).sqrt() * (1 + x).sqrt())).atan() * 2
 
 
 def _magnitude(x: Tensor) -> Tensor:

@@ -163,9 +163,10 @@ def digamma(x: Tensor, /) -> Tensor:
         value = shifted.log() - series
         for k in range(_STIRLING):
             value = value - 1 / (a + k)
-        # π / tan(π x), of how far x is from an integer, which is exact.
+        # π cos(π x) / sin(π x), of how far x is from an integer, which is exact.
         behind = x - x.round()
-        reflected = value - math.pi / (where(negative, behind, 0.25) * math.pi).tan()
+        angle = where(negative, behind, 0.25) * math.pi
+        reflected = value - math.pi * angle.cos() / angle.sin()
         of_negative = where(behind == 0, math.nan, reflected)
         return where(x == 0, where(signbit(x), math.inf, -math.inf), where(negative, of_negative, value))
 
@@ -204,7 +205,7 @@ def erfinv(x: Tensor, /) -> Tensor:
             error = where(inside < 0.5, y.erf() - inside, (1 - inside) - _erfc(y))
             step = error * (math.sqrt(math.pi) / 2) * (y * y).exp()
             y = y - step / (1 + y * step)
-        y = where(a == 1, math.inf, where(a < 1, y, math.nan))
+        y = where(a < 1, y, where(a == 1, _infinite_at_1(a), math.nan))
         return where(signbit(x), -y, y)
 
     def narrow(x: Tensor) -> Tensor:
@@ -214,7 +215,8 @@ def erfinv(x: Tensor, /) -> Tensor:
         # From the root of 5 to that of 17.5, at which `float32` has no more numbers below 1.
         tail = _powers(_ERFINV_TAIL, (logarithm.clamp(min=5.0).sqrt() - _ERFINV_MIDDLE) / _ERFINV_REACH)
         y = inside * where(logarithm < 5, center, tail)
-        return where(x == 1, math.inf, where(x == -1, -math.inf, where(x.abs() < 1, y, math.nan)))
+        ends = where(x == 1, _infinite_at_1(x), where(x == -1, -_infinite_at_1(-x), math.nan))
+        return where(x.abs() < 1, y, ends)
 
     return _in_double("erfinv", compute, x, narrow=narrow)
 
@@ -271,7 +273,9 @@ def lgamma(x: Tensor, /) -> Tensor:
             series = series + power * (number / (2 * k * (2 * k - 1)))
             power = power * square
         stirling = (shifted - 0.5) * (shifted.log() - 1) + (math.log(2 * math.pi) / 2 - 0.5) + series
-        value = where((a == 1) | (a == 2), 0.0, stirling - product.log())
+        value = stirling - product.log()
+        # Exactly 0 at 1 and 2, where it has a slope.
+        value = value - where((a == 1) | (a == 2), value.detach(), 0.0)
         behind = (x - x.round()).abs()
         sine = (where(negative & (behind > 0), behind, 0.25) * math.pi).sin()
         reflected = math.log(math.pi) - sine.log() - value
@@ -279,6 +283,11 @@ def lgamma(x: Tensor, /) -> Tensor:
         return where(x.isinf(), math.inf, where(negative, of_negative, value))
 
     return _in_double("lgamma", compute, x)
+
+
+def _infinite_at_1(x: Tensor) -> Tensor:
+    """Infinity with an infinite slope where x is 1; elsewhere 0."""
+    return -(1 - where(x == 1, x, 0.0)).log()
 
 
 def xlogy(x1: Any, x2: Any, /) -> Tensor:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -41,7 +43,7 @@ def factors_of(operand: Tensor, factor: str, pull: Callable[..., Tensor]) -> Seq
     if not operand.requires_grad:
         return parts
     batch = operand.ndim - 2
-    flat = [part.reshape(*part.shape[:batch], -1) for part in parts]
+    flat = [part.reshape(*part.shape[:batch], math.prod(part.shape[batch:])) for part in parts]
     widths = [part.shape[-1] for part in flat]
     shapes = [(part.shape, part.dtype.is_complex) for part in parts]
 

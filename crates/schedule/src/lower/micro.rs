@@ -290,6 +290,20 @@ impl Lowerer<'_> {
         if offset.variables().iter().any(|v| !counters.iter().any(|(_, l)| l.var == *v)) {
             return Ok(Vec::new());
         }
+        // Blocks of the depth begin where the first one's steps are theirs as well.
+        let block = |v: &Variable| {
+            let (_, own) = counters.iter().find(|(a, _)| a == v)?;
+            let axis = depth.iter().map(|l| l.axis).find(|a| self.s.kernel.axes[a.index()].var == *v)?;
+            let outer = around.iter().rev().find(|o| o.axis == axis)?;
+            let (last, step) = (self.axis_extent(axis).upper_bound()? - 1, outer.step as i64);
+            let number = Variable::new(&format!("{}_block", own.var.name()), 0, (last / step).max(0)).ok()?;
+            Some(Size::from(&number) * step)
+        };
+        let begins = |v: &Variable| block(v).or_else(|| first(v));
+        let goes_on = |v: &Variable| Some(begins(v)? + step(v)?);
+        if self.position(found.b, &goes_on)? - self.position(found.b, &begins)? != offset {
+            return Err("blocks of the depth begin in different phases of a plane; split it by a multiple of those".into());
+        }
         let at = counters.iter().fold(Size::ZERO, |at, (_, l)| at * &l.extent + Size::from(&l.var));
         // Steps that are a stride apart need no table: all loops but the outermost run in full.
         if let Some((_, last)) = counters.last() {

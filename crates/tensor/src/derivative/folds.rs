@@ -35,7 +35,8 @@ pub fn product(x: &UOp, g: &UOp, axes: &[usize]) -> Result<UOp> {
 ///
 /// The product up to `k` changes with element `i` by itself divided by that element, so that the sum over `k` is one scan
 /// from the end. Where an element is 0, all products from there on are; only the first such element has a
-/// derivative, by the products without it.
+/// derivative, by the products without it. That of the second one is 0 as well, but changes with the first: it is written
+/// as a multiple of that, for the sake of second derivatives.
 pub fn running_product(x: &UOp, g: &UOp, axis: usize, inclusive: bool) -> Result<UOp> {
     let g = if inclusive { g.clone() } else { shifted_back(g, axis)? };
     let from_end =
@@ -43,12 +44,20 @@ pub fn running_product(x: &UOp, g: &UOp, axis: usize, inclusive: bool) -> Result
     let one = UOp::full(Const::one(x.dtype()), x.shape_arc())?;
     let is_zero = equal(x, &zeros(x)?)?;
     let earlier = is_zero.cast(DType::I64)?.scan(Monoid::Sum, axis, false)?;
-    let is_first = both(&is_zero, &equal(&earlier, &zeros(&earlier)?)?)?;
+    let is_nth = |n: i64| {
+        let before = UOp::full(Const::i64(DType::I64, n), x.shape_arc())?;
+        both(&is_zero, &equal(&earlier, &before)?)
+    };
+    let (is_first, is_second) = (is_nth(0)?, is_nth(1)?);
     let products = x.scan(Monoid::Prod, axis, true)?;
     let usual = div(&from_end(&mul(&g, &products)?)?, &choose(&is_zero, &one, x)?)?;
-    let without = choose(&is_first, &one, x)?.scan(Monoid::Prod, axis, true)?;
-    let at_first = from_end(&mul(&g, &without)?)?;
-    choose(&is_first, &at_first, &only(&equal(&is_zero, &zeros(&is_zero)?)?, &usual)?)
+    let others = choose(&is_first, &one, x)?;
+    let at_first = from_end(&mul(&g, &others.scan(Monoid::Prod, axis, true)?)?)?;
+    let others = choose(&is_second, &one, &others)?;
+    let first = only(&is_first, x)?.scan(Monoid::Sum, axis, true)?;
+    let at_second = mul(&first, &from_end(&mul(&g, &others.scan(Monoid::Prod, axis, true)?)?)?)?;
+    let usual = only(&equal(&is_zero, &zeros(&is_zero)?)?, &usual)?;
+    choose(&is_first, &at_first, &choose(&is_second, &at_second, &usual)?)
 }
 
 /// That of running maxima or minima along an axis: each goes to the last element so far that is it.

@@ -37,7 +37,8 @@ pub fn scattered(step: &Step<'_>, axis: usize, by: Option<Monoid>, i: usize) -> 
             only(&equal(&last, &own)?, &g.gather(axis, index)?)
         }
         Some(Monoid::Prod) => {
-            // The product of all others: without the zeros where there is none or one.
+            // The product of all others: without the zeros where there is none. Where there is one, that is a factor, for the
+            // sake of second derivatives.
             let one = |of: &UOp| number(of, 1.0);
             let is_zero = |of: &UOp| equal(of, &zeros(of)?);
             let (base_zero, value_zero) = (is_zero(base)?, is_zero(values)?);
@@ -45,11 +46,14 @@ pub fn scattered(step: &Step<'_>, axis: usize, by: Option<Monoid>, i: usize) -> 
             let rest = rest.scatter(axis, index, &choose(&value_zero, &one(values)?, values)?, Some(Monoid::Prod))?;
             let count = base_zero.cast(base.dtype())?;
             let count = count.scatter(axis, index, &value_zero.cast(base.dtype())?, Some(Monoid::Sum))?;
-            let (own, own_zero) = if i == 0 { (base, base_zero) } else { (values, value_zero) };
+            let (own, own_zero) = if i == 0 { (base, &base_zero) } else { (values, &value_zero) };
             let at = |of: &UOp| if i == 0 { Ok(of.clone()) } else { of.gather(axis, index) };
             let others = sub(&at(&count)?, &own_zero.cast(base.dtype())?)?;
-            let product = div(&at(&rest)?, &choose(&own_zero, &one(own)?, own)?)?;
-            mul(&at(g)?, &only(&is_zero(&others)?, &product)?)
+            let product = div(&at(&rest)?, &choose(own_zero, &one(own)?, own)?)?;
+            let of_zeros = only(&base_zero, base)?.scatter(axis, index, &only(&value_zero, values)?, Some(Monoid::Sum))?;
+            let zero = mul(&product, &sub(&at(&of_zeros)?, &only(own_zero, own)?)?)?;
+            let is_one = equal(&others, &number(&others, 1.0)?)?;
+            mul(&at(g)?, &choose(&is_zero(&others)?, &product, &only(&is_one, &zero)?)?)
         }
         Some(_) => {
             // Those that are the extremum share what comes, equally.

@@ -47,10 +47,11 @@ pub fn cotangent(step: &Step<'_>, alu: Alu, i: usize) -> Result<Option<UOp>> {
         (Alu::Div, _) => neg(&mul(g, &div(y, &x[1])?)?)?,
         (Alu::FloorMod, _) => neg(&mul(g, &UOp::alu(Alu::FloorDiv, x)?)?)?,
         (Alu::Pow, 0) => {
-            // b * a ** (b - 1), and 0 where b is 0, whatever a is.
+            // b * a ** (b - 1), and 0 where b is 0, whatever a is: also in derivatives of that.
             let b = &x[1];
-            let lower = UOp::alu(Alu::Pow, &[a.clone(), sub(b, &number(b, 1.0)?)?])?;
             let is_constant = equal(b, &zeros(b)?)?;
+            let exponent = choose(&is_constant, &zeros(b)?, &sub(b, &number(b, 1.0)?)?)?;
+            let lower = UOp::alu(Alu::Pow, &[a.clone(), exponent])?;
             choose(&is_constant, &zeros(g)?, &mul(g, &mul(b, &lower)?)?)?
         }
         (Alu::Pow, _) => {

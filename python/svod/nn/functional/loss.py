@@ -31,6 +31,9 @@ __all__ = [
     "triplet_margin_loss",
 ]
 
+# Where a probability's distances to 0 and 1 have a smaller product, its cross entropy goes on as a line.
+_FLAT = 1e-12
+
 
 def _reduced(name: str, losses: Tensor, reduction: str) -> Tensor:
     """The `"mean"` or `"sum"` of losses, or these themselves with `"none"`."""
@@ -73,8 +76,9 @@ def smooth_l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean", be
         raise ArgumentError(f"smooth_l1_loss: beta={beta} is no distance")
     if beta == 0:
         return l1_loss(input, target, reduction=reduction)
-    far = (input - target).abs()
-    return _reduced("smooth_l1_loss", where(far < beta, far.square() / (2 * beta), far - beta / 2), reduction)
+    apart = input - target
+    far = apart.abs()
+    return _reduced("smooth_l1_loss", where(far < beta, apart.square() / (2 * beta), far - beta / 2), reduction)
 
 
 @checked
@@ -83,8 +87,9 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: fl
     _alike("huber_loss", input, target)
     if not delta > 0:
         raise ArgumentError(f"huber_loss: delta={delta} is not above 0")
-    far = (input - target).abs()
-    return _reduced("huber_loss", where(far <= delta, far.square() / 2, delta * (far - delta / 2)), reduction)
+    apart = input - target
+    far = apart.abs()
+    return _reduced("huber_loss", where(far <= delta, apart.square() / 2, delta * (far - delta / 2)), reduction)
 
 
 @checked
@@ -187,9 +192,16 @@ def _by_class(name: str, weight: Tensor, logs: Tensor, classes: int) -> Tensor:
 def binary_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, *, reduction: str = "mean"
 ) -> Tensor:
-    """`-(y·log(x) + (1 - y)·log(1 - x))` of probabilities; logarithms count as no less than -100."""
+    """`-(y·log(x) + (1 - y)·log(1 - x))` of probabilities; logarithms count as no less than -100.
+
+    Its slope is that of PyTorch's, `(x - y) / max(x·(1 - x), 1e-12)`, which is finite where a probability is 0 or 1.
+    """
     _alike("binary_cross_entropy", input, target)
-    losses = -(target * input.log().maximum(-100.0) + (1 - target) * (1 - input).log().maximum(-100.0))
+    known = input.detach()
+    at_an_end = known * (1 - known) < _FLAT
+    within = where(at_an_end, known, input)
+    losses = -(target * within.log().maximum(-100.0) + (1 - target) * (1 - within).log().maximum(-100.0))
+    losses = losses + where(at_an_end, (input - known) * ((known - target.detach()) / _FLAT), 0.0)
     return _reduced("binary_cross_entropy", losses if weight is None else losses * weight, reduction)
 
 

@@ -174,6 +174,13 @@ impl Slide {
         Some((Size::from(&kernel.axes[tap.index()].var) * self.dilation).modulo(self.stride))
     }
 
+    /// The tap that goes from phase to phase, if it does, and after how many steps it is in its first phase again.
+    fn period(&self) -> Option<(AxisId, i64)> {
+        let (stride, dilation) = (self.stride, self.dilation.rem_euclid(self.stride));
+        let tap = self.tap.filter(|_| dilation != 0)?;
+        Some((tap, stride / gcd(stride.unsigned_abs(), dilation.unsigned_abs()) as i64))
+    }
+
     /// A size of the operand's expression at a row and phase of the plane.
     fn at(&self, kernel: &Kernel, size: &Size, row: &Size, phase: &Size) -> Size {
         let var = |a: AxisId| &kernel.axes[a.index()].var;

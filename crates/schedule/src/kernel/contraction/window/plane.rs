@@ -29,6 +29,9 @@ pub(crate) struct Plane {
     pub reach: i64,
     /// Elements that are read beyond a row of the reader's own: beyond the plane where whole rows are.
     pub overhang: i64,
+    /// Taps that go from phase to phase, and after how many steps each is in its first phase again: only from there on
+    /// are its steps as far apart as from the first tap on.
+    pub periods: Vec<(AxisId, i64)>,
 }
 
 /// How the rows of a plane lie.
@@ -81,6 +84,7 @@ pub(crate) fn flatten(kernel: &mut Kernel, stage: usize, multiple: i64) -> Resul
         width: width.as_const().unwrap_or(0),
         reach: rows.unwrap_or(columns).reach,
         overhang: columns.reach,
+        periods: found.slides.iter().filter_map(Slide::period).collect(),
     })
 }
 
