@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, Self
 
 from svod._arguments import checked, checked_at_once, checked_init
+from svod._hooks import HookHandle, Hooks
 from svod._place import place_of
 from svod._svod import ArgumentError, Error, Tensor, UnsupportedError, _enter_module, _leave_module, _set_grad_enabled
 
@@ -69,6 +70,9 @@ class Module:
     # Names of attributes that are buffers, and whether they are part of the state dict.
     _buffers: Mapping[str, bool] = {}
 
+    # What is called before and after `forward`.
+    _hooks: Hooks | None = None
+
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         ours = cls.__module__.startswith("svod.")
@@ -83,7 +87,53 @@ class Module:
         forward = getattr(self, "forward", None)
         if forward is None:
             raise UnsupportedError(f"{type(self).__name__} cannot be called: it defines neither forward nor __call__")
+        # Those of a class that calls this from its own `__call__` run around that.
+        if self._hooks is not None and not _is_running(self):
+            return self._hooks.around(self, forward, args, kwargs)
         return forward(*args, **kwargs)
+
+    @checked_at_once
+    def register_forward_pre_hook(
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+    ) -> HookHandle:
+        """Calls `hook(module, args)` before each call of the module is run.
+
+        It gives other arguments, in a tuple or a single one, or none to leave them as they are; `with_kwargs` it gets
+        those by name too, `hook(module, args, kwargs)`, and gives a pair of both. The hook is the last one, with
+        `prepend` the first. The result takes it off again. Under `jit` it is called while the function is traced.
+
+        >>> import svod
+        >>> layer = svod.nn.ReLU()
+        >>> handle = layer.register_forward_pre_hook(lambda module, args: args[0] - 1)
+        >>> layer(svod.Tensor([3.0])).tolist()
+        [2.0]
+        """
+        return self._hooked(hook, True, prepend, with_kwargs)
+
+    @checked_at_once
+    def register_forward_hook(
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+    ) -> HookHandle:
+        """Calls `hook(module, args, result)` after each call of the module was run.
+
+        It gives another result, or none to leave it as it is; `with_kwargs` it is called as
+        `hook(module, args, kwargs, result)`. The hook is the last one, with `prepend` the first. The result takes it
+        off again. Under `jit` it is called while the function is traced. A hook whose result is that of a
+        `custom_gradient` changes the derivative.
+
+        >>> import svod
+        >>> layer, seen = svod.nn.ReLU(), []
+        >>> with layer.register_forward_hook(lambda module, args, result: seen.append(result)):
+        ...     y = layer(svod.Tensor([3.0]))
+        >>> layer(y), seen[0] is y, len(seen)
+        (Tensor([3.], shape=(1,), dtype=float32, device=CPU), True, 1)
+        """
+        return self._hooked(hook, False, prepend, with_kwargs)
+
+    def _hooked(self, hook: Callable[..., Any], before: bool, prepend: bool, with_kwargs: bool) -> HookHandle:
+        if self._hooks is None:
+            self._hooks = Hooks()
+        return self._hooks.add(hook, before, prepend, with_kwargs)
 
     @checked_at_once
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
@@ -337,13 +387,19 @@ class _Running(threading.local):
 _running = _Running()
 
 
+def _is_running(module: Module) -> bool:
+    """Whether a module is the innermost one that runs."""
+    modules = _running.modules
+    return bool(modules) and modules[-1][0] is module
+
+
 def _located(method: Callable[..., Any]) -> Callable[..., Any]:
     """The method, saying while it runs which module it is of."""
 
     @functools.wraps(method)
     def located(self: Module, /, *args: Any, **kwargs: Any) -> Any:
         modules = _running.modules
-        if modules and modules[-1][0] is self:
+        if _is_running(self):
             return method(self, *args, **kwargs)
         path = type(self).__name__
         if modules:
@@ -352,6 +408,8 @@ def _located(method: Callable[..., Any]) -> Callable[..., Any]:
         modules.append((self, path))
         _enter_module(path)
         try:
+            if self._hooks is not None and method.__name__ == "__call__":
+                return self._hooks.around(self, functools.partial(method, self), args, kwargs)
             return method(self, *args, **kwargs)
         finally:
             _leave_module()

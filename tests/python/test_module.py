@@ -204,3 +204,46 @@ def test_what_is_trained_stays_what_an_optimizer_has() -> None:
     model[0](svod.ones(2)).sum().backward()
     made.step()
     assert model[0].weight.tolist() == [[1.0, 1.0]]
+
+
+def test_hooks_change_what_goes_in_and_comes_out() -> None:
+    model, x = nn.Sequential(nn.Identity(), nn.ReLU()), svod.Tensor([1.0, -2.0])
+    calls: list[str] = []
+
+    def note(name: str, result: object = None) -> object:
+        def hook(module: nn.Module, *of: object) -> object:
+            assert module is model
+            calls.append(f"{name} {len(of)}")
+            return result
+
+        return hook
+
+    handles = [
+        model.register_forward_pre_hook(note("before")),
+        model.register_forward_pre_hook(note("first", (x * -3,)), prepend=True),
+        model.register_forward_hook(lambda module, args, result: result + args[0]),
+        model.register_forward_hook(note("after"), with_kwargs=True),
+    ]
+    assert model(x).tolist() == [-3.0, 12.0]
+    assert calls == ["first 1", "before 1", "after 3"]
+    assert list(model.state_dict()) == [] and "Hook" not in repr(model)
+    for handle in (*handles, *handles):
+        handle.remove()
+    assert model(x).tolist() == [1.0, 0.0]
+    # By name as well.
+    layer = nn.LayerNorm(2)
+    with layer.register_forward_pre_hook(lambda module, args, kwargs: ((), {"x": x}), with_kwargs=True):
+        by_hook = layer(x * 0 + 5).tolist()
+    assert by_hook == layer(x).tolist()
+
+
+def test_hooks_are_part_of_what_is_traced_and_differentiated() -> None:
+    layer = nn.Linear(2, 1, bias=False)
+    layer.weight = svod.ones(1, 2)
+    doubled = svod.custom_gradient(lambda y: (y, lambda g: g * 2))
+    layer.register_forward_hook(lambda module, args, result: doubled(result))
+    x = svod.Tensor([[1.0, 3.0]])
+    assert svod.jit(layer)(x).tolist() == [[4.0]]
+    assert svod.grad(lambda x: layer(x).sum())(x).tolist() == [[2.0, 2.0]]
+    with pytest.raises(TypeError, match="register_forward_hook: hook"):
+        layer.register_forward_hook(3)

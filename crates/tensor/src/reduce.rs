@@ -103,11 +103,15 @@ impl Tensor {
 
     /// The standard deviation along `axes`; see [`Tensor::var`].
     pub fn std(&self, axes: Option<&[i64]>, correction: f64, keepdim: bool) -> Result<Tensor> {
-        match self.dtype().is_complex() {
-            // Real, as the variance is.
-            true => self.var(axes, correction, keepdim)?.sqrt(),
-            false => self.rounded_once(|x| x.var(axes, correction, keepdim)?.sqrt()),
-        }
+        let deviation = |x: &Tensor| x.var(axes, correction, keepdim)?.root_without_slope_at_0();
+        // Of complex numbers it is real, as the variance is.
+        if self.dtype().is_complex() { deviation(self) } else { self.rounded_once(deviation) }
+    }
+
+    /// The root, whose derivative at 0 is 0: that of what has a least value there, such as a norm.
+    fn root_without_slope_at_0(&self) -> Result<Tensor> {
+        let is_zero = self.eq(0)?;
+        Tensor::select(&is_zero, 0.0, Tensor::select(&is_zero, 1.0, self)?.sqrt()?)
     }
 
     /// The `p`-norm along `axes`; `p` may be infinite.
@@ -119,13 +123,8 @@ impl Tensor {
             0.0 => magnitude.ne(0)?.cast(magnitude.dtype())?.sum(axes, keepdim),
             1.0 => magnitude.sum(axes, keepdim),
             // A power, and the sum of powers, may overflow a narrow type where the root of it does not.
-            2.0 => (if self.dtype().is_complex() { &magnitude } else { self }).rounded_once(|x| {
-                // Where all elements are 0 the norm is, with no slope.
-                let total = x.square()?.sum(axes, keepdim)?;
-                let is_zero = total.eq(0)?;
-                let root = Tensor::select(&is_zero, 1.0, &total)?.sqrt()?;
-                Tensor::select(&is_zero, 0.0, root)
-            }),
+            2.0 => (if self.dtype().is_complex() { &magnitude } else { self })
+                .rounded_once(|x| x.square()?.sum(axes, keepdim)?.root_without_slope_at_0()),
             _ => magnitude.rounded_once(|x| x.pow(p)?.sum(axes, keepdim)?.pow(1.0 / p)),
         }
     }

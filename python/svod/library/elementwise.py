@@ -110,7 +110,7 @@ def acosh(x: Tensor, /) -> Tensor:
         return where(x > _LARGE, x.log() + math.log(2), usual)
 
     def narrow(x: Tensor) -> Tensor:
-        return where(x < 1, math.nan, (x + ((x - 1) * (x + 1)).sqrt()).log())
+        return where(x < 1, math.nan, (x + (x * x - 1).sqrt()).log())
 
     return _elementary("acosh", compute, x, narrow)
 
@@ -171,10 +171,11 @@ def atan2(x1: Any, x2: Any, /) -> Tensor:
 
     def narrow(y: Tensor, x: Tensor) -> Tensor:
         # Infinities as large numbers, of which there are quotients.
-        height, width = y.abs().clamp(max=_FAR), x.abs().clamp(max=_FAR)
+        height, width = _magnitude(y).clamp(max=_FAR), _magnitude(x).clamp(max=_FAR)
         steep = height > width
         less, more = where(steep, width, height), where(steep, height, width)
-        ratio = less / where(more == 0, 1.0, more)
+        # At the origin it has no slope.
+        ratio = where(more == 0, 0.0, less / where(more == 0, 1.0, more))
         angle = ratio * _powers(_ATAN, 2 * ratio * ratio - 1)
         angle = where(steep, math.pi / 2 - angle, angle)
         angle = where(signbit(x), math.pi - angle, angle)

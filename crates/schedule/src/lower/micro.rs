@@ -302,7 +302,9 @@ impl Lowerer<'_> {
         let begins = |v: &Variable| block(v).or_else(|| first(v));
         let goes_on = |v: &Variable| Some(begins(v)? + step(v)?);
         if self.position(found.b, &goes_on)? - self.position(found.b, &begins)? != offset {
-            return Err("blocks of the depth begin in different phases of a plane; split it by a multiple of those".into());
+            return Err(
+                "blocks of the depth begin in different phases of a plane; split it by a multiple of those".into()
+            );
         }
         let at = counters.iter().fold(Size::ZERO, |at, (_, l)| at * &l.extent + Size::from(&l.var));
         // Steps that are a stride apart need no table: all loops but the outermost run in full.

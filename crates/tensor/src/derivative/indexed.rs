@@ -50,7 +50,8 @@ pub fn scattered(step: &Step<'_>, axis: usize, by: Option<Monoid>, i: usize) -> 
             let at = |of: &UOp| if i == 0 { Ok(of.clone()) } else { of.gather(axis, index) };
             let others = sub(&at(&count)?, &own_zero.cast(base.dtype())?)?;
             let product = div(&at(&rest)?, &choose(own_zero, &one(own)?, own)?)?;
-            let of_zeros = only(&base_zero, base)?.scatter(axis, index, &only(&value_zero, values)?, Some(Monoid::Sum))?;
+            let of_zeros =
+                only(&base_zero, base)?.scatter(axis, index, &only(&value_zero, values)?, Some(Monoid::Sum))?;
             let zero = mul(&product, &sub(&at(&of_zeros)?, &only(own_zero, own)?)?)?;
             let is_one = equal(&others, &number(&others, 1.0)?)?;
             mul(&at(g)?, &choose(&is_zero(&others)?, &product, &only(&is_one, &zero)?)?)
