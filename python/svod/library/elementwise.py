@@ -90,8 +90,8 @@ def acos(x: Tensor, /) -> Tensor:
 
     def compute(x: Tensor) -> Tensor:
         # Of roots apart, whose slopes at the ends are infinite and no products of infinity and 0.
-        near = where(x < 0, 0.0, x)
-        return where(x < 0, math.pi / 2 - _asin(x), ((1 - near).sqrt() / (1 + near).sqrt()).atan() * 2)
+        below, above = where(x < 0, x, 0.0), where(x < 0, 0.0, x)
+        return where(x < 0, math.pi / 2 - _asin(below), ((1 - above).sqrt() / (1 + above).sqrt()).atan() * 2)
 
     return _elementary("acos", compute, x)
 
