@@ -1,5 +1,6 @@
 //! Functions of the host as steps of plans: what a graph's [`HostFunction`] is made of.
 
+use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::plan::{CustomArgs, CustomError, CustomFunction};
 use std::any::Any;
@@ -128,6 +129,7 @@ impl HostFunction for Function {
 pub(crate) fn owned(call: &HostCall) -> Result<HostCall> {
     match call.downcast::<Function>() {
         Some(function) => Ok(HostCall::new(Arc::new(function.another()))),
+        None if call.downcast::<Control>().is_some() => Ok(call.clone()),
         None => Err(Error::Unsupported(format!("host function {call}, which is declared only"))),
     }
 }
@@ -162,18 +164,7 @@ impl CustomFunction for HostStep {
     fn call(&self, args: &CustomArgs) -> std::result::Result<(), CustomError> {
         let failed = |error: &dyn std::fmt::Display| CustomError::Failed(error.to_string());
         let function = self.call.downcast::<Function>().ok_or(CustomError::Unsupported)?;
-        let mut values = Vec::with_capacity(self.shapes.len());
-        for (i, shape) in self.shapes.iter().enumerate() {
-            let whole = args.buffer(i).ok_or_else(|| failed(&format!("argument {i} has no buffer")))?;
-            let extent = |n: &Size| {
-                let value = n.eval(&|v: &Variable| args.var(v.name())).map_err(|e| failed(&e))?;
-                usize::try_from(value).map_err(|_| failed(&format!("extent {n} is {value}")))
-            };
-            let extents = shape.iter().map(extent).collect::<std::result::Result<Vec<usize>, _>>()?;
-            // Functions know pairs of real numbers where a buffer is of complex ones.
-            let buffer = whole.view(0, whole.dtype().real(), extents.iter().product()).map_err(|e| failed(&e))?;
-            values.push(HostValue { buffer, extents });
-        }
+        let mut values = values_of(args, &self.shapes)?;
         // Functions of the host read and write its memory: of other devices it has copies.
         let there = values.iter_mut().map(|value| on_host(&mut value.buffer)).collect::<svod_device::Result<Vec<_>>>();
         let there = there.map_err(|e| failed(&e))?;
@@ -193,6 +184,24 @@ impl CustomFunction for HostStep {
         }
         Ok(())
     }
+}
+
+/// The arguments of a step, of these extents in this run.
+pub(crate) fn values_of(args: &CustomArgs, shapes: &[Shape]) -> std::result::Result<Vec<HostValue>, CustomError> {
+    let failed = |error: &dyn std::fmt::Display| CustomError::Failed(error.to_string());
+    let mut values = Vec::with_capacity(shapes.len());
+    for (i, shape) in shapes.iter().enumerate() {
+        let whole = args.buffer(i).ok_or_else(|| failed(&format!("argument {i} has no buffer")))?;
+        let extent = |n: &Size| {
+            let value = n.eval(&|v: &Variable| args.var(v.name())).map_err(|e| failed(&e))?;
+            usize::try_from(value).map_err(|_| failed(&format!("extent {n} is {value}")))
+        };
+        let extents = shape.iter().map(extent).collect::<std::result::Result<Vec<usize>, _>>()?;
+        // Functions know pairs of real numbers where a buffer is of complex ones.
+        let buffer = whole.view(0, whole.dtype().real(), extents.iter().product()).map_err(|e| failed(&e))?;
+        values.push(HostValue { buffer, extents });
+    }
+    Ok(values)
 }
 
 /// Puts memory of the host in the place of a buffer that the host does not see, and gives that.

@@ -4,11 +4,14 @@ use crate::beam;
 use crate::code::{Job, KernelCode, Optimizer, compile_all};
 use crate::config::{KernelRef, PrepareConfig, Strategy, debug_level};
 use crate::context::{Context, count_of, max_count};
+use crate::control::{Control, ControlStep};
 use crate::error::{Error, Result};
 use crate::host::{self, HostStep};
 use crate::interrupt::Watch;
 use crate::memory::Memory;
-use crate::plan::{BuildError, Donated, ExecutionPlan, ExecutionPlanBuilder, PlanInput, PlanOp, Required, Role};
+use crate::plan::{
+    BuildError, CustomFunction, Donated, ExecutionPlan, ExecutionPlanBuilder, PlanInput, PlanOp, Required, Role,
+};
 use crate::prepack;
 use crate::rows::Row;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -283,8 +286,12 @@ fn attach(
                 let (function, count) = (*function, key.functions.len());
                 let missing = || Error::BufferNotFound(format!("function {function} of {count}"));
                 let call = functions.get(function).ok_or_else(missing)?;
-                let step = HostStep::new(call.clone(), *outputs, shapes.clone());
-                PlanOp::custom(Arc::new(step), args, (0..*outputs).collect())
+                let (call, shapes) = (call.clone(), shapes.clone());
+                let step: Arc<dyn CustomFunction> = match call.downcast::<Control>() {
+                    Some(_) => Arc::new(ControlStep::new(call, *outputs, shapes, context, device.spec(), config)?),
+                    None => Arc::new(HostStep::new(call, *outputs, shapes)),
+                };
+                PlanOp::custom(step, args, (0..*outputs).collect())
             }
             Step::Kernel(code) => {
                 table.reachable(&mut builder, &mut args, device)?;

@@ -15,6 +15,7 @@ pub mod beam;
 mod code;
 mod config;
 mod context;
+pub mod control;
 mod cpu;
 mod cuda;
 mod disk_cache;

@@ -154,7 +154,7 @@ pub(crate) fn repeat<E: From<TensorError>>(
 }
 
 /// What stands for a value in the body of a loop.
-fn parameter(value: &UOp, slot: u32, trace: &Trace) -> Result<Leaf> {
+pub(crate) fn parameter(value: &UOp, slot: u32, trace: &Trace) -> Result<Leaf> {
     let device = device_of(value)?;
     let placeholder = Tensor::placeholder(device.spec(), value.shape(), value.dtype(), slot, trace)?.uop();
     match placeholder.op() {

@@ -45,6 +45,7 @@ mod batch;
 mod combine;
 mod complex;
 mod constants;
+mod control;
 mod conv;
 mod create;
 pub mod derivative;

@@ -45,6 +45,8 @@ pub enum Traced {
     Function,
     /// The body of a loop.
     Body,
+    /// A branch.
+    Branch,
 }
 
 impl Traced {
@@ -53,6 +55,7 @@ impl Traced {
         match self {
             Traced::Function => "call to call",
             Traced::Body => "iteration to iteration",
+            Traced::Branch => "run to run",
         }
     }
 
@@ -60,7 +63,7 @@ impl Traced {
     pub(crate) fn static_hint(self) -> &'static str {
         match self {
             Traced::Function => "; a Python number as argument is part of what is recorded",
-            Traced::Body => "",
+            Traced::Body | Traced::Branch => "",
         }
     }
 }
@@ -70,6 +73,7 @@ impl fmt::Display for Traced {
         f.write_str(match self {
             Traced::Function => "a traced function",
             Traced::Body => "the body of a loop",
+            Traced::Branch => "a branch",
         })
     }
 }
@@ -120,6 +124,11 @@ impl Trace {
     /// The trace of a loop's body, which [`Trace::run`] begins.
     pub(crate) fn of_body() -> Trace {
         Trace::new(Traced::Body, SizeValues::default(), Facts::default())
+    }
+
+    /// The trace of a branch, which [`Trace::run`] begins.
+    pub(crate) fn of_branch() -> Trace {
+        Trace::new(Traced::Branch, SizeValues::default(), Facts::default())
     }
 
     fn new(what: Traced, values: SizeValues, facts: Facts) -> Trace {

@@ -5,7 +5,7 @@ use super::iterate::LoopBody;
 use super::op::{Op, Shape};
 use super::uop::UOp;
 use super::walk::Graph;
-use crate::size::Size;
+use crate::size::{Size, Variable};
 use rustc_hash::FxHashMap;
 use std::any::Any;
 use std::fmt;
@@ -24,6 +24,11 @@ pub trait HostFunction: Any + Send + Sync {
     /// # Errors
     /// Why it cannot be called with them.
     fn infer(&self, operands: &[(DType, &[Size])]) -> Result<Vec<(DType, Shape)>, String>;
+
+    /// The variables whose values it reads in a run, besides those of its operands' shapes.
+    fn variables(&self) -> Vec<Variable> {
+        Vec::new()
+    }
 
     /// Whether one more dimension, the first of all operands and results, is that of many examples, computed each by itself.
     fn takes_batches(&self) -> bool {

@@ -190,14 +190,36 @@ impl UOp {
         results: &[UOp],
         outside: &mut dyn FnMut(&UOp, u32) -> Result<Leaf, E>,
     ) -> Result<Vec<UOp>, E> {
-        let mut sources = carried.to_vec();
+        let at: Vec<Option<Place>> = (0..results.len()).map(|i| place_of(carried, i)).collect();
+        let inside = |graph: &Graph, params: &[Leaf]| varying(graph, Some(var), params);
+        let Captured { params, results, outside } = UOp::captured(params, results, &at, &inside, outside)?;
+        let sources = [carried, &outside].concat();
+        let count = results.len();
+        let body = LoopBody::new(var.clone(), params, results, carried.len())?;
+        let output = |i| Ok(UOp::new(Op::Loop(body.clone(), i), &sources)?);
+        (0..count).map(output).collect()
+    }
+
+    /// These results, built on `params`, over more parameters in the places of what they read from outside. What is not
+    /// `inside`, which says so of each node, is outside, unless it costs nothing. `at` says where results are that are on no
+    /// device; `outside` is that of [`UOp::iterate`].
+    ///
+    /// # Errors
+    /// Those of `outside`.
+    pub fn captured<E: From<GraphError>>(
+        params: Vec<Leaf>,
+        results: &[UOp],
+        at: &[Option<Place>],
+        inside: &dyn Fn(&Graph, &[Leaf]) -> Vec<bool>,
+        outside: &mut dyn FnMut(&UOp, u32) -> Result<Leaf, E>,
+    ) -> Result<Captured, E> {
         let (mut params, graph) = (params, Graph::new(results));
-        let varies = varying(&graph, var, &params);
-        let wanted = wanted(&graph, &varies);
-        let places = places(&graph, &wanted, carried);
+        let mut read = Vec::new();
+        let wanted = wanted(&graph, &inside(&graph, &params));
+        let places = places(&graph, &wanted, at);
         // Each value where it is read, one after the other as `places` has them.
         let mut nodes: Vec<Sources> = Vec::with_capacity(graph.len());
-        let at = |nodes: &[Sources], n: NodeIndex, place: &Option<Place>| -> UOp {
+        let made_at = |nodes: &[Sources], n: NodeIndex, place: &Option<Place>| -> UOp {
             let which = places[n as usize].iter().position(|p| p == place).unwrap_or(0);
             nodes[n as usize][which].clone()
         };
@@ -207,7 +229,8 @@ impl UOp {
                 made.push(match wanted[n] {
                     Wanted::Inside if below.is_empty() => node.clone(),
                     Wanted::Inside => {
-                        let source = |(i, s): (usize, &NodeIndex)| at(&nodes, *s, &read_at(node, i, place.as_ref()));
+                        let source =
+                            |(i, s): (usize, &NodeIndex)| made_at(&nodes, *s, &read_at(node, i, place.as_ref()));
                         let below: Sources = below.iter().enumerate().map(source).collect();
                         let inside = UOp::new(node.op().clone(), &below)?;
                         inside.inherit_origin(node);
@@ -218,7 +241,7 @@ impl UOp {
                         let mut leaves = Sources::new();
                         for part in there.parts()? {
                             let param = outside(&part, params.len() as u32)?;
-                            sources.push(part);
+                            read.push(part);
                             params.push(param.clone());
                             leaves.push(UOp::leaf(param)?);
                         }
@@ -232,13 +255,21 @@ impl UOp {
             }
             nodes.push(made);
         }
-        let result = |(i, r): (usize, &NodeIndex)| at(&nodes, *r, &place_of(carried, i));
-        let results: Vec<UOp> = graph.roots().iter().enumerate().map(result).collect();
-        let count = results.len();
-        let body = LoopBody::new(var.clone(), params, results, carried.len())?;
-        let output = |i| Ok(UOp::new(Op::Loop(body.clone(), i), &sources)?);
-        (0..count).map(output).collect()
+        let result = |(r, at): (&NodeIndex, &Option<Place>)| made_at(&nodes, *r, at);
+        let results = graph.roots().iter().zip(at).map(result).collect();
+        Ok(Captured { params, results, outside: read })
     }
+}
+
+/// Values over parameters, with what the last of these stand for.
+#[derive(Clone, Debug)]
+pub struct Captured {
+    /// The parameters that were given, then one for each value from outside.
+    pub params: Vec<Leaf>,
+    /// The values.
+    pub results: Vec<UOp>,
+    /// The values from outside.
+    pub outside: Vec<UOp>,
 }
 
 /// Where a result is, if it is on no device: with the value that it takes the place of; what is stacked with the first one.
@@ -246,11 +277,12 @@ fn place_of(carried: &[UOp], result: usize) -> Option<Place> {
     carried.get(result).or(carried.first()).and_then(|c| c.place().cloned())
 }
 
-/// Which nodes depend on a loop.
-fn varying(graph: &Graph, var: &Variable, params: &[Leaf]) -> Vec<bool> {
+/// Which nodes depend on a loop with this variable, if it has one, and these parameters.
+pub fn varying(graph: &Graph, var: Option<&Variable>, params: &[Leaf]) -> Vec<bool> {
     let mut varies: Vec<bool> = Vec::with_capacity(graph.len());
     for (node, sources) in graph.iter() {
-        let own = matches!(node.op(), Op::Leaf(leaf) if params.contains(leaf)) || mentions(node, var);
+        let own =
+            matches!(node.op(), Op::Leaf(leaf) if params.contains(leaf)) || var.is_some_and(|v| mentions(node, v));
         varies.push(own || sources.iter().any(|s| varies[*s as usize]));
     }
     varies
@@ -267,6 +299,7 @@ fn mentions(node: &UOp, var: &Variable) -> bool {
         Op::Shrink(to) => pairs(to),
         // A loop inside of it; one of the same name is another loop.
         Op::Loop(body, _) => body.var() != var && body.key().variables.contains(var),
+        Op::Host(call, ..) => call.function().variables().contains(var),
         _ => false,
     };
     own || node.shape().iter().any(named)
@@ -305,7 +338,7 @@ fn wanted(graph: &Graph, varies: &[bool]) -> Vec<Wanted> {
 type Places = SmallVec<[Option<Place>; 1]>;
 
 /// Where each node's value is: the only place of what has one, and all those where it is read of what is on no device.
-fn places(graph: &Graph, wanted: &[Wanted], carried: &[UOp]) -> Vec<Places> {
+fn places(graph: &Graph, wanted: &[Wanted], at: &[Option<Place>]) -> Vec<Places> {
     let mut places: Vec<Places> =
         graph.nodes().iter().map(|n| n.place().cloned().map(Some).into_iter().collect()).collect();
     let want = |places: &mut Vec<Places>, n: NodeIndex, place: Option<Place>| {
@@ -314,8 +347,8 @@ fn places(graph: &Graph, wanted: &[Wanted], carried: &[UOp]) -> Vec<Places> {
             list.push(place);
         }
     };
-    for (i, r) in graph.roots().iter().enumerate() {
-        want(&mut places, *r, place_of(carried, i));
+    for (r, at) in graph.roots().iter().zip(at) {
+        want(&mut places, *r, at.clone());
     }
     for n in (0..graph.len()).rev() {
         if wanted[n] != Wanted::Inside {

@@ -85,6 +85,7 @@ impl GraphKey {
                     body.key().bindings.iter().try_for_each(|bound| key.bind(bound))?;
                     key.variables.extend(body.key().variables.iter().filter(|var| *var != body.var()).cloned());
                 }
+                Op::Host(function, ..) => key.variables.extend(function.function().variables()),
                 _ => {}
             }
             if !matches!(node.op(), Op::Leaf(_)) {

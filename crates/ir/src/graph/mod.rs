@@ -48,7 +48,7 @@ mod watch;
 pub use claim::{Claim, Claimed};
 pub use error::{GraphError, Reason};
 pub use host::{HeldFunctions, HostCall, HostFunction};
-pub use iterate::LoopBody;
+pub use iterate::{Captured, LoopBody, varying};
 pub use known::{Declared, Given, HostText, Known, LeafText};
 pub use leaf::{Device, Leaf, LeafClass, LeafData};
 pub use named::Named;

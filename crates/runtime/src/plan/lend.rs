@@ -8,10 +8,12 @@
 use super::builder::{PlanInput, Role};
 use super::op::PlanOp;
 use super::order::Order;
-use super::reentry::Running;
+use super::reentry::{Holding, Running};
 use super::run::Run;
 use super::{ExecutionPlan, Feed, ReadOutput};
 use crate::error::{Error, Result};
+use crate::interrupt::Watch;
+use crate::pool::Pool;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::ptr::NonNull;
@@ -308,6 +310,57 @@ impl ExecutionPlan {
     /// Whether [`ExecutionPlan::call`] runs on memory of others, without a copy.
     pub fn gives_fresh_outputs(&self) -> bool {
         self.shared.lending.all
+    }
+}
+
+/// An instance that is held for several runs on memory of others.
+pub(crate) struct Again<'a> {
+    plan: &'a ExecutionPlan,
+    run: Holding<'a, Run>,
+    pool: Arc<Pool>,
+    memory: SmallVec<[(usize, *mut u8); 16]>,
+    _running: Running,
+}
+
+impl ExecutionPlan {
+    /// Whether all that a run reads and writes may be memory of others, and nothing looks at it besides.
+    pub(crate) fn is_lent_whole(&self) -> bool {
+        self.shared.lending.all && !self.shared.checks_numbers
+    }
+
+    /// Holds the instance for several runs.
+    ///
+    /// # Errors
+    /// As [`ExecutionPlan::execute`], before anything is run.
+    pub(crate) fn begin(&self) -> Result<Again<'_>> {
+        let run = self.hold()?;
+        let _running = Running::enter(&self.content);
+        Ok(Again { plan: self, run, pool: self.shared.pool(), memory: SmallVec::new(), _running })
+    }
+}
+
+impl Again<'_> {
+    /// Sets the values that all variables have in the runs that follow.
+    pub(crate) fn set(&mut self, variables: &[(&str, i64)]) -> Result<()> {
+        let ExecutionPlan { shared, buffers, .. } = self.plan;
+        self.plan.check(&self.run, &[], variables)?;
+        self.run.lend_vars(shared, variables);
+        self.run.prepare(shared, buffers, self.pool.threads())
+    }
+
+    /// Runs all ops with this memory in place of inputs and outputs.
+    ///
+    /// # Safety
+    /// Each has the elements that the plan's has at the values that were set last, and is aligned as blocks are; outputs
+    /// are apart from all others, and nobody else accesses any of them meanwhile.
+    pub(crate) unsafe fn run(&mut self, inputs: &[*mut u8], outputs: &[*mut u8], watch: &Watch) -> Result<()> {
+        let ExecutionPlan { shared, buffers, .. } = self.plan;
+        let lending = &shared.lending;
+        self.memory.clear();
+        let read = lending.inputs.iter().zip(inputs).filter_map(|(at, start)| Some(((*at)?, *start)));
+        self.memory.extend(read);
+        self.memory.extend(lending.outputs.iter().copied().zip(outputs.iter().copied()));
+        self.run.run_again(shared, buffers, &self.memory, &self.pool, watch)
     }
 }
 

@@ -400,6 +400,11 @@ impl ExecutionPlan {
         self.shared.vars.iter().filter(|v| !v.is_internal())
     }
 
+    /// All free variables, those that no user knows included.
+    pub(crate) fn all_variables(&self) -> &[Variable] {
+        &self.shared.vars
+    }
+
     /// What the memory planner did.
     pub fn memory_report(&self) -> MemoryReport {
         self.shared.report

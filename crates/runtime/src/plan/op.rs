@@ -86,6 +86,9 @@ pub enum CustomError {
     /// The function's own error, which reaches the caller as it is.
     #[error("{0}")]
     Raised(Arc<dyn std::error::Error + Send + Sync>),
+    /// The error of a plan that it ran, which reaches the caller as it is.
+    #[error("{0}")]
+    Run(Box<Error>),
 }
 
 impl PlanOp {

@@ -373,6 +373,20 @@ impl Run {
         self.steps(shared, buffers, &pool, &Watch::new(shared.context.stop_check()))
     }
 
+    /// [`Run::run_on`] once more: the tables are there.
+    pub(super) fn run_again(
+        &mut self,
+        shared: &Shared,
+        buffers: &[Arc<Buffer>],
+        memory: &[(usize, *mut u8)],
+        pool: &Pool,
+        watch: &Watch,
+    ) -> Result<()> {
+        self.owning = false;
+        self.replace(memory);
+        self.steps(shared, buffers, pool, watch)
+    }
+
     /// [`Run::run_on`], asking at the gate for more memory in place of buffers. From there on nothing stops the run, and
     /// nothing fails.
     pub(super) fn run_through<E: From<Error>>(
@@ -539,6 +553,7 @@ impl Run {
                 function.call(&args).map_err(|error| match error {
                     CustomError::Unsupported => Error::Unsupported(format!("op {at}: custom function '{}'", op.name())),
                     CustomError::Failed(message) => failed(message),
+                    CustomError::Run(error) => *error,
                     CustomError::Raised(error) => Error::Raised { op: at, name: op.name().to_owned(), error },
                 })
             }

@@ -11,7 +11,8 @@ const MOST_NODES: usize = 1 << 18;
 
 /// What the body of a loop computes.
 pub struct Iteration<'a> {
-    body: &'a LoopBody,
+    /// The variable with the iteration's number, if it has one.
+    var: Option<&'a Variable>,
     graph: Graph,
     /// The nodes that are parameters.
     params: Vec<Option<usize>>,
@@ -20,10 +21,15 @@ pub struct Iteration<'a> {
 impl<'a> Iteration<'a> {
     /// That of this body.
     pub fn of(body: &'a LoopBody) -> Iteration<'a> {
-        let graph = Graph::new(body.results());
-        let place = |leaf: &Leaf| body.params().iter().position(|param| param == leaf);
+        Iteration::over(Some(body.var()), body.params(), body.results())
+    }
+
+    /// That which gives these results over these parameters.
+    pub fn over(var: Option<&'a Variable>, params: &[Leaf], results: &[UOp]) -> Iteration<'a> {
+        let graph = Graph::new(results);
+        let place = |leaf: &Leaf| params.iter().position(|param| param == leaf);
         let params = graph.nodes().iter().map(|node| node.op().leaf().and_then(place)).collect();
-        Iteration { body, graph, params }
+        Iteration { var, graph, params }
     }
 
     /// The graph of its results.
@@ -41,8 +47,8 @@ impl<'a> Iteration<'a> {
     /// # Errors
     /// None that a program could make.
     pub fn at(&self, number: &Size, values: &[UOp], given: &FxHashMap<u32, UOp>) -> Result<Vec<UOp>> {
-        let var = self.body.var();
-        let size = |size: &Size| size.substitute(&|v| (v == var).then(|| number.clone()));
+        let var = self.var;
+        let size = |size: &Size| size.substitute(&|v| (Some(v) == var).then(|| number.clone()));
         let mut bodies: FxHashMap<[u8; 32], LoopBody> = FxHashMap::default();
         let mut nodes: Vec<UOp> = Vec::with_capacity(self.graph.len());
         for (at, (node, below)) in self.graph.iter().enumerate() {
@@ -53,7 +59,11 @@ impl<'a> Iteration<'a> {
             }
             let below: Sources = below.iter().map(|s| nodes[*s as usize].clone()).collect();
             let op = match node.op() {
-                Op::Loop(inner, output) if mentions(inner, var) => {
+                Op::Host(call, ..) if var.is_some_and(|var| call.function().variables().contains(var)) => {
+                    let message = format!("{call} that reads the number of an iteration around it");
+                    return Err(TensorError::unsupported("gradient", message));
+                }
+                Op::Loop(inner, output) if let Some(var) = var.filter(|var| mentions(inner, var)) => {
                     let inner = match bodies.get(inner.structure()) {
                         Some(known) => known.clone(),
                         None => {

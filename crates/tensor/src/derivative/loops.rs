@@ -339,7 +339,7 @@ impl Reverse<'_> {
 }
 
 /// The value as a variable of its own, which is a target.
-fn marked(value: &UOp, targets: &mut Vec<Target>) -> Result<UOp> {
+pub(super) fn marked(value: &UOp, targets: &mut Vec<Target>) -> Result<UOp> {
     let value = value.watch(&Watch::new(None))?;
     targets.push(Target::of(&value));
     Ok(value)
@@ -357,12 +357,12 @@ fn without_first(value: &UOp) -> Result<UOp> {
 }
 
 /// Zeros of a value's type and shape, and where it is.
-fn zeros_there(like: &UOp) -> Result<UOp> {
+pub(super) fn zeros_there(like: &UOp) -> Result<UOp> {
     there(zeros(like)?, like)
 }
 
 /// A value, where another one is if it is on no device.
-fn there(value: UOp, like: &UOp) -> Result<UOp> {
+pub(super) fn there(value: UOp, like: &UOp) -> Result<UOp> {
     Ok(match like.device().filter(|_| value.place().is_none()) {
         Some(device) => value.copy_to(device)?,
         None => value,

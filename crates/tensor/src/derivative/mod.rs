@@ -11,6 +11,7 @@
 //! | `scalars`, `folds`, `indexed`, `windows` | rows of the table that are longer than a line |
 //! | `iteration` | one iteration of a loop; loops as the graphs that they stand for |
 //! | `loops` | long loops in reverse, in memory of the square root of their length |
+//! | `control` | branches and loops that are steps of plans |
 //! | `walk` | the reverse walk |
 //! | `variables` | tensors that require a gradient; `backward` |
 //! | `attention` | attention by blocks of scores |
@@ -28,6 +29,7 @@
 pub(crate) mod algebra;
 pub(crate) mod attention;
 mod checkpoint;
+mod control;
 mod folds;
 mod given;
 mod indexed;

@@ -5,9 +5,11 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
-use svod_ir::graph::{LoopBody, Op, Sources, UOp, Watch};
+use svod_ir::graph::{HostCall, LoopBody, Op, Sources, UOp, Watch};
+use svod_runtime::control::Control;
 
 use super::algebra::add;
+use super::control;
 use super::given::Rule;
 use super::iteration::unrolled;
 use super::loops;
@@ -49,8 +51,36 @@ struct Place {
     below: SmallVec<[u32; 3]>,
     /// Whether what derivatives are taken by is below.
     is_active: bool,
-    /// The loop that this is, below all of its outputs.
-    whole: Option<LoopBody>,
+    /// The step with several outputs that this is, below all of them.
+    whole: Option<Whole>,
+}
+
+/// A step whose outputs are differentiated together.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Whole {
+    Loop(LoopBody),
+    Control(HostCall),
+}
+
+impl Whole {
+    /// The step that an operation is an output of, and which.
+    fn of(op: &Op) -> Option<(Whole, usize)> {
+        match op {
+            Op::Loop(body, output) if loops::is_long(body) => Some((Whole::Loop(body.clone()), *output)),
+            Op::Host(call, _, output) if call.downcast::<Control>().is_some() => {
+                Some((Whole::Control(call.clone()), *output))
+            }
+            _ => None,
+        }
+    }
+
+    /// The cotangents of its operands.
+    fn pulled(&self, sources: &[UOp], given: &[Option<UOp>], active: &[bool]) -> Result<Vec<Option<UOp>>> {
+        match self {
+            Whole::Loop(body) => loops::pulled(body, sources, given, active),
+            Whole::Control(call) => control::pulled(call, sources, given, active),
+        }
+    }
 }
 
 /// The operations below some values, operands first.
@@ -62,10 +92,10 @@ pub struct Walk {
 enum Visit {
     Open(UOp),
     Close(UOp, Op, Sources),
-    /// A loop, of which the value is an output.
-    Whole(UOp, LoopBody, Sources),
-    /// An output of a loop.
-    Output(UOp, Op, LoopBody, Sources),
+    /// A step, of which the value is an output.
+    Whole(UOp, Op, Whole, Sources),
+    /// An output of a step.
+    Output(UOp, Op, Whole, Sources),
 }
 
 impl Walk {
@@ -92,7 +122,7 @@ impl Walk {
         const OPEN: u32 = u32::MAX;
         let mut walk = Walk { places: Vec::new(), index: FxHashMap::default() };
         let mut written_out: FxHashMap<(LoopBody, Sources), Vec<UOp>> = FxHashMap::default();
-        let mut whole: FxHashMap<(LoopBody, Sources), u32> = FxHashMap::default();
+        let mut whole: FxHashMap<(Whole, Sources), u32> = FxHashMap::default();
         let mut work: Vec<Visit> = roots.iter().rev().map(|root| Visit::Open(root.resolved())).collect();
         while let Some(visit) = work.pop() {
             match visit {
@@ -111,18 +141,16 @@ impl Walk {
                     } else if matches!(op, Op::Window(..)) && value.history().is_none() {
                         let base = windows::base(&value, |node| targets.contains(&Target::of(node)));
                         sources = base.into_iter().collect();
+                    } else if let Some((step, _)) = Whole::of(&op) {
+                        work.push(Visit::Output(value.clone(), op.clone(), step.clone(), sources.clone()));
+                        if !whole.contains_key(&(step.clone(), sources.clone())) {
+                            let fresh: Vec<Visit> = sources.iter().rev().cloned().map(Visit::Open).collect();
+                            work.push(Visit::Whole(value, op, step, sources));
+                            work.extend(fresh);
+                        }
+                        continue;
                     } else if let Op::Loop(body, output) = &op {
                         let key = (body.clone(), sources.clone());
-                        if loops::is_long(body) {
-                            let body = body.clone();
-                            work.push(Visit::Output(value.clone(), op, body.clone(), sources.clone()));
-                            if !whole.contains_key(&key) {
-                                let fresh: Vec<Visit> = sources.iter().rev().cloned().map(Visit::Open).collect();
-                                work.push(Visit::Whole(value, body, sources));
-                                work.extend(fresh);
-                            }
-                            continue;
-                        }
                         let made = match written_out.get(&key) {
                             Some(made) => made[*output].clone(),
                             None => {
@@ -144,11 +172,10 @@ impl Walk {
                     walk.index.insert(value.id(), walk.places.len() as u32);
                     walk.places.push(Place { value, op, sources, below, is_active: false, whole: None });
                 }
-                Visit::Whole(value, body, sources) => {
-                    whole.insert((body.clone(), sources.clone()), walk.places.len() as u32);
+                Visit::Whole(value, op, step, sources) => {
+                    whole.insert((step.clone(), sources.clone()), walk.places.len() as u32);
                     let below = sources.iter().map(|s| walk.index[&s.id()]).collect();
-                    let op = Op::Loop(body.clone(), 0);
-                    walk.places.push(Place { value, op, sources, below, is_active: false, whole: Some(body) });
+                    walk.places.push(Place { value, op, sources, below, is_active: false, whole: Some(step) });
                 }
                 Visit::Output(value, op, body, sources) => {
                     let below = [whole[&(body, sources)]].into_iter().collect();
@@ -186,14 +213,14 @@ impl Walk {
             join(&mut cotangents[at], g.clone())?;
         }
         let mut found: Vec<Option<UOp>> = vec![None; targets.len()];
-        // The cotangents of the outputs of loops.
-        let mut of_loops: FxHashMap<u32, Vec<Option<UOp>>> = FxHashMap::default();
+        // The cotangents of the outputs of steps that have several.
+        let mut of_steps: FxHashMap<u32, Vec<Option<UOp>>> = FxHashMap::default();
         for at in (0..self.places.len()).rev() {
             let place = &self.places[at];
-            if let Some(body) = &place.whole {
-                let Some(given) = of_loops.remove(&(at as u32)) else { continue };
+            if let Some(step) = &place.whole {
+                let Some(given) = of_steps.remove(&(at as u32)) else { continue };
                 let active: Vec<bool> = place.below.iter().map(|s| self.places[*s as usize].is_active).collect();
-                let parts = loops::pulled(body, &place.sources, &given, &active)?;
+                let parts = step.pulled(&place.sources, &given, &active)?;
                 for (below, part) in place.below.iter().zip(parts) {
                     if let Some(part) = part {
                         part.inherit_origin(&place.value);
@@ -208,9 +235,12 @@ impl Walk {
             {
                 join(&mut found[*which], g.clone())?;
             }
-            if let (Op::Loop(body, output), [whole]) = (&place.op, &place.below[..]) {
-                let given = of_loops.entry(*whole).or_insert_with(|| vec![None; body.results().len()]);
-                given[*output] = Some(g);
+            if let (Some((_, output)), [whole]) = (Whole::of(&place.op), &place.below[..])
+                && self.places[*whole as usize].whole.is_some()
+            {
+                let given = of_steps.entry(*whole).or_default();
+                given.resize(given.len().max(output + 1), None);
+                given[output] = Some(g);
                 continue;
             }
             let step = Step { op: &place.op, y: &place.value, x: &place.sources, g: &g };
