@@ -16,6 +16,7 @@ signature, with too many arguments, is Python's own `TypeError`, as anywhere.
 import importlib
 from typing import TYPE_CHECKING
 
+from svod._control import cond, scan, while_loop
 from svod._grad import (
     checkpoint,
     custom_gradient,
@@ -287,6 +288,7 @@ __all__ = [
     "complex",
     "complex128",
     "complex64",
+    "cond",
     "conj",
     "contiguous",
     "contiguous_backward",
@@ -378,6 +380,7 @@ __all__ = [
     "round",
     "save_safetensors",
     "rsqrt",
+    "scan",
     "set_default_device",
     "set_rng_state",
     "set_threads",
@@ -409,6 +412,7 @@ __all__ = [
     "view_as_complex",
     "view_as_real",
     "where",
+    "while_loop",
     "checkpoint",
     "custom_gradient",
     "enable_grad",

@@ -6,8 +6,19 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from svod._arguments import checked
-from svod._svod import ArgumentError, ArgumentTypeError, Size, Tensor, Variable, _custom, _iterate, float32
-from svod._tree import Slot, rebuilt, taken
+from svod._control import _text
+from svod._svod import (
+    ArgumentError,
+    ArgumentTypeError,
+    Size,
+    Tensor,
+    Variable,
+    _custom,
+    _iterate,
+    _scan,
+    float32,
+)
+from svod._tree import rebuilt, taken
 
 __all__ = ["custom", "iterate"]
 
@@ -15,13 +26,14 @@ _NUMBERS = (Size, Variable, bool, int, float)
 
 
 @checked
-def iterate(times: int | range, body: Callable[..., Any], *init: Any) -> Any:
+def iterate(times: int | range | Size | Variable, body: Callable[..., Any], *init: Any) -> Any:
     """What `init` becomes when `body` computes it anew for each number of `times`.
 
     `body(i, *values)` gives the next values, in the same structure, shapes and types: a tensor where one
     value is given, else a tuple. Values may be nested dicts, lists, tuples and dataclasses of tensors.
     A number that is a value becomes a tensor; numbers inside of such structures stay as they are.
-    The body is called once; the loop is part of the graph and of its plans, unrolled when a plan is made.
+    The body is called once; the loop is part of the graph and of its plans. Of a constant number it is unrolled when a plan
+    is made; a symbolic one is that of the run, whose loop is one step of the plan.
     `i` is a size, for indices, shapes and arithmetic. What depends neither on it nor on the values is
     computed once, random numbers among it: those that the body draws are the same in each iteration.
     The body may assign to its values and to what it makes, not to tensors from outside (`TraceError`).
@@ -34,11 +46,10 @@ def iterate(times: int | range, body: Callable[..., Any], *init: Any) -> Any:
     >>> a.item(), b.item()
     (55, 89)
     """
-    if isinstance(times, (Size, Variable)):
-        raise ArgumentError(f"iterate: how often is a constant, and {times!r} is symbolic: make a plan for each")
-    if not isinstance(times, (range, int)):
+    symbolic = isinstance(times, (Size, Variable))
+    if not symbolic and not isinstance(times, (range, int)):
         raise ArgumentError(f"iterate: a number or a range of iterations is expected, not {times!r}")
-    numbers = times if isinstance(times, range) else range(times)
+    numbers = times if isinstance(times, range) else range(0 if symbolic else times)
     if not init:
         raise ArgumentError("iterate: no values to begin with")
     found: list[Any] = []
@@ -63,21 +74,17 @@ def iterate(times: int | range, body: Callable[..., Any], *init: Any) -> Any:
         return [value if isinstance(value, Tensor) else Tensor(value) for value in given]
 
     start = numbers.start if numbers.step == 1 else 0
+    if symbolic:
+        names = [f"value {at}" for at in range(len(tensors))]
+        last, _ = _scan(tensors, [], times, False, names, lambda at, values, _: (step(at, values), []))
+        results = rebuilt(structure, last)
+        return results[0] if len(init) == 1 else tuple(results)
     results = rebuilt(structure, _iterate(start, start + len(numbers), tensors, step))
     return results[0] if len(init) == 1 else tuple(results)
 
 
 def _as_it_is(value: Any) -> Any:
     return value
-
-
-def _text(structure: Any) -> str:
-    """A structure with its tensors left out."""
-    if isinstance(structure, dict):
-        return "{" + ", ".join(f"{key!r}: {_text(item)}" for key, item in structure.items()) + "}"
-    if isinstance(structure, (list, tuple)):
-        return f"{type(structure).__name__}({', '.join(map(_text, structure))})"
-    return "tensor" if isinstance(structure, Slot) else repr(structure)
 
 
 @checked

@@ -68,6 +68,7 @@ __all__ = [
     "_call",
     "_changed",
     "_checkpointed",
+    "_cond",
     "_constants",
     "_custom",
     "_enter_module",
@@ -83,6 +84,7 @@ __all__ = [
     "_reach",
     "_released",
     "_same",
+    "_scan",
     "_serve",
     "_set_grad_enabled",
     "_signature",
@@ -4317,6 +4319,26 @@ def _custom(
     operands: Sequence[_Operand],
     outputs: Sequence[tuple[Any, _DTypeLike]],
 ) -> list[Tensor]: ...
+def _cond(
+    condition: Tensor,
+    operands: Sequence[Tensor],
+    taken: Callable[[list[Tensor]], Sequence[Tensor]],
+    other: Callable[[list[Tensor]], Sequence[Tensor]],
+) -> list[Tensor]: ...
+def _while_loop(
+    init: Sequence[Tensor],
+    names: Sequence[str],
+    condition: Callable[[list[Tensor]], Tensor],
+    body: Callable[[list[Tensor]], Sequence[Tensor]],
+) -> list[Tensor]: ...
+def _scan(
+    init: Sequence[Tensor],
+    xs: Sequence[Tensor],
+    length: _Extent | None,
+    backwards: builtins.bool,
+    names: Sequence[str],
+    body: Callable[[Size, list[Tensor], list[Tensor]], tuple[Sequence[Tensor], Sequence[Tensor]]],
+) -> tuple[list[Tensor], list[Tensor]]: ...
 def _iterate(
     start: builtins.int,
     stop: builtins.int,

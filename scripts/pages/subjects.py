@@ -79,7 +79,7 @@ SUBJECTS: dict[str, tuple[str, str]] = {
     "Plans, jit and loops": (
         "",
         "ExecutionPlan Graph HostFunction Jitted Kernel PlanInput PrepareConfig Profile Schedule Size Timing Variable "
-        "contiguous custom iterate jit prepare realize",
+        "cond contiguous custom iterate jit prepare realize scan while_loop",
     ),
     "Files": ("", "Weights load_safetensors save_safetensors"),
     "Settings and the machine": (

@@ -107,7 +107,7 @@ mod _svod {
     #[pymodule_export]
     use crate::size::{PySize, PyVariable};
     #[pymodule_export]
-    use crate::step::{_custom, _iterate};
+    use crate::step::{_cond, _custom, _iterate, _scan, _while_loop};
     #[pymodule_export]
     use crate::template::_template;
     #[pymodule_export]

@@ -37,6 +37,88 @@ pub fn _iterate(start: i64, stop: i64, init: Vec<Py<PyTensor>>, body: &Bound<'_,
     Ok(results.into_iter().map(Into::into).collect())
 }
 
+/// What one of two Python functions gives for these values; see `svod.cond`.
+#[explained]
+#[pyfunction]
+pub fn _cond(
+    condition: Py<PyTensor>,
+    operands: Vec<Py<PyTensor>>,
+    taken: &Bound<'_, PyAny>,
+    other: &Bound<'_, PyAny>,
+) -> Result<Vec<PyTensor>> {
+    let results = Tensor::cond(
+        &condition.get().0,
+        &all_of(&operands),
+        |values| called(taken, (handles(values),)),
+        |values| called(other, (handles(values),)),
+    )?;
+    Ok(handles(results))
+}
+
+/// What values become while a condition holds; see `svod.while_loop`. `names` are what messages call the values.
+#[explained]
+#[pyfunction]
+pub fn _while_loop(
+    init: Vec<Py<PyTensor>>,
+    names: Vec<String>,
+    condition: &Bound<'_, PyAny>,
+    body: &Bound<'_, PyAny>,
+) -> Result<Vec<PyTensor>> {
+    let holds = |values: Vec<Tensor>| -> Result<Tensor> {
+        let result: Py<PyTensor> = condition.call1((handles(values),))?.extract().map_err(PyErr::from)?;
+        Ok(result.get().0.clone())
+    };
+    let results = Tensor::while_loop(&all_of(&init), &names, holds, |values| called(body, (handles(values),)))?;
+    Ok(handles(results))
+}
+
+/// What values become over the rows of others, and what is made of each row; see `svod.scan`. Without `length` it is that of
+/// `xs`.
+#[explained]
+#[pyfunction]
+pub fn _scan(
+    init: Vec<Py<PyTensor>>,
+    xs: Vec<Py<PyTensor>>,
+    length: Option<AnySize>,
+    backwards: bool,
+    names: Vec<String>,
+    body: &Bound<'_, PyAny>,
+) -> Result<(Vec<PyTensor>, Vec<PyTensor>)> {
+    let py = body.py();
+    let rows = xs.first().and_then(|rows| rows.get().0.uop().shape().first().cloned());
+    let AnySize { size, values } = length.or(rows.map(|size| AnySize { size, values: Vec::new() })).unwrap_or(0.into());
+    let (carried, stacked) = Tensor::scan_over(
+        &all_of(&init),
+        &all_of(&xs),
+        size,
+        backwards,
+        &names,
+        |i, carried, rows| -> Result<(Vec<Tensor>, Vec<Tensor>)> {
+            let i = PySize::from(AnySize { size: i, values: Vec::new() });
+            let (next, rows): (Vec<Py<PyTensor>>, Vec<Py<PyTensor>>) =
+                body.call1((Bound::new(py, i)?, handles(carried), handles(rows)))?.extract()?;
+            let given = |all: Vec<Py<PyTensor>>| all.iter().map(|t| t.get().0.clone()).collect();
+            Ok((given(next), given(rows)))
+        },
+    )?;
+    let bound = |all: Vec<Tensor>| all.into_iter().map(|t| Ok(t.with_values(&values)?.into())).collect::<Result<_>>();
+    Ok((bound(carried)?, bound(stacked)?))
+}
+
+fn all_of(tensors: &[Py<PyTensor>]) -> Vec<&Tensor> {
+    tensors.iter().map(|t| &t.get().0).collect()
+}
+
+fn handles(values: Vec<Tensor>) -> Vec<PyTensor> {
+    values.into_iter().map(PyTensor::from).collect()
+}
+
+/// The tensors that a Python function gives.
+fn called<'py>(function: &Bound<'py, PyAny>, args: impl pyo3::call::PyCallArgs<'py>) -> Result<Vec<Tensor>> {
+    let results: Vec<Py<PyTensor>> = function.call1(args)?.extract()?;
+    Ok(results.iter().map(|t| t.get().0.clone()).collect())
+}
+
 /// The results of a Python function on these operands, of these shapes and types; see `svod.custom`.
 #[explained]
 #[pyfunction]

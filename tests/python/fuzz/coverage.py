@@ -150,6 +150,7 @@ _without(
     " ".join(f"svod.{name}" for name in FUNCTIONS if name.endswith("_") and not name.startswith("_")),
 )
 _without("functions of the host and loops (test_steps.py)", "svod.custom svod.iterate")
+_without("control flow (test_control.py)", "svod.cond svod.scan svod.while_loop")
 _without(
     "what a tensor is, not what it holds (test_tensor.py, test_sharding.py)",
     "Tensor.dim Tensor.ndim Tensor.size Tensor.numel Tensor.nbytes Tensor.device Tensor.shard_axis Tensor.shards "

@@ -115,11 +115,6 @@ impl ControlStep {
         Ok(ControlStep { call, outputs, shapes, context: context.clone(), regions })
     }
 
-    /// The plans of its regions.
-    pub(crate) fn plans(&self) -> impl Iterator<Item = &ExecutionPlan> {
-        self.regions.iter().filter_map(|region| region.plan.as_ref())
-    }
-
     fn run(&self, control: &Control, args: &CustomArgs) -> std::result::Result<(), CustomError> {
         let buffers: Vec<Buffer> = values_of(args, &self.shapes)?.into_iter().map(|value| value.buffer).collect();
         let (results, operands) = buffers.split_at(self.outputs);
@@ -332,6 +327,10 @@ impl CustomFunction for ControlStep {
 
     fn host(&self) -> Option<&HostCall> {
         Some(&self.call)
+    }
+
+    fn regions(&self) -> Vec<&ExecutionPlan> {
+        self.regions.iter().filter_map(|region| region.plan.as_ref()).collect()
     }
 
     fn call(&self, args: &CustomArgs) -> std::result::Result<(), CustomError> {

@@ -228,7 +228,17 @@ impl fmt::Display for ExecutionPlan {
         if let Some(profile) = &profile {
             writeln!(f, "total {}", show_time(profile.total))?;
         }
-        self.write_legend(f)
+        self.write_legend(f)?;
+        for (at, op) in self.ops().iter().enumerate() {
+            let OpKind::Custom(function) = &op.kind else { continue };
+            let regions = function.regions();
+            for (i, region) in regions.iter().enumerate() {
+                let which = if regions.len() > 1 { format!("region {i} of ") } else { String::new() };
+                writeln!(f, "{which}op {at}, {}, runs", op.name())?;
+                region.to_string().lines().try_for_each(|line| writeln!(f, "  {line}"))?;
+            }
+        }
+        Ok(())
     }
 }
 

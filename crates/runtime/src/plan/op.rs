@@ -1,5 +1,6 @@
 //! What a plan is made of.
 
+use super::ExecutionPlan;
 use crate::code::KernelCode;
 use crate::error::Error;
 use std::fmt;
@@ -60,6 +61,11 @@ pub trait CustomFunction: Send + Sync {
     /// The function of a graph that it calls, if it is one.
     fn host(&self) -> Option<&HostCall> {
         None
+    }
+
+    /// The plans that it runs as its own, for listings.
+    fn regions(&self) -> Vec<&ExecutionPlan> {
+        Vec::new()
     }
 
     /// Does it.
