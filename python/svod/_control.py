@@ -16,11 +16,11 @@ __all__ = ["cond", "scan", "while_loop"]
 def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], *operands: Any) -> Any:
     """What `true_fn(*operands)` gives where `pred`, of one element, is true, else what `false_fn(*operands)` gives.
 
-    Only the branch that is taken is computed, in each run anew. Both functions are called once, to learn what they compute;
-    they give the same structure, shapes and types. Operands and results may be nested dicts, lists, tuples and dataclasses
-    of tensors. What a function reads besides its operands and was there before is computed in any case; all that
-    it makes itself is part of its branch. The branches may assign to what they make, not to tensors from outside (`TraceError`).
-    Gradients go through the branch that is taken.
+    Only the branch that is taken is computed, in each run anew. Both functions are called once, to learn what they
+    compute; they give the same structure, shapes and types. Operands and results may be nested dicts, lists, tuples
+    and dataclasses of tensors. What a function reads besides its operands and was there before is computed in any
+    case; all that it makes itself is part of its branch. The branches may assign to what they make, not to tensors
+    from outside (`TraceError`). Gradients go through the branch that is taken.
 
     >>> import svod
     >>> x = svod.Tensor([1.0, 4.0])
@@ -50,12 +50,13 @@ def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], *
 
 @checked
 def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], state: Any) -> Any:
-    """What `state` becomes when `body_fn(state)` gives it anew for as long as `cond_fn(state)`, of one element, is true.
+    """What `state` becomes when `body_fn(state)` gives it anew for as long as `cond_fn(state)`, one element, is true.
 
-    How often that is, the run decides from the data, without a call of either function, which are called to learn what they
-    compute. The state is a tensor, or nested dicts, lists, tuples and dataclasses of tensors; its structure, shapes and types
-    stay. A number that is the state, or an item of a tuple, list or dict that is, becomes a tensor. Ctrl-C ends a loop whose condition
-    always holds. There is no derivative: `svod.scan` and `svod.iterate`, whose iterations are known when a run begins, have one.
+    How often that is, the run decides from the data, without a call of either function, which are called to learn
+    what they compute. The state is a tensor, or nested dicts, lists, tuples and dataclasses of tensors; its
+    structure, shapes and types stay. A number that is the state, or an item of a tuple, list or dict that is,
+    becomes a tensor. Ctrl-C ends a loop whose condition always holds. There is no derivative: `svod.scan` and
+    `svod.iterate`, whose iterations are known when a run begins, have one.
 
     >>> import svod
     >>> svod.while_loop(lambda x: x.sum() < 100, lambda x: x * 2, svod.Tensor([1, 3])).tolist()
@@ -96,10 +97,11 @@ def scan(
 ) -> tuple[Any, Any]:
     """A loop over the rows of `xs` with a carry: the last carry, and what each row gives, stacked.
 
-    `f(carry, x)` gives the next carry and what is stacked, `x` being a row, `x[i]`, of each tensor in `xs`, as in `jax.lax.scan`. Both
-    are tensors, or nested dicts, lists, tuples and dataclasses of tensors; `None` where there is nothing to carry or to stack.
-    The carry keeps its structure, shapes and types. Without `xs`, `length` says how often, and `x` is `None`. Lengths may be
-    symbolic. `reverse` goes from the last row to the first; results lie as their rows do.
+    `f(carry, x)` gives the next carry and what is stacked, `x` being a row, `x[i]`, of each tensor in `xs`, as in
+    `jax.lax.scan`. Both are tensors, or nested dicts, lists, tuples and dataclasses of tensors; `None` where there
+    is nothing to carry or to stack. The carry keeps its structure, shapes and types. Without `xs`, `length` says
+    how often, and `x` is `None`. Lengths may be symbolic. `reverse` goes from the last row to the first; results
+    lie as their rows do.
 
     `f` is called once; the loop is one step of the plan, whose body is a plan. What depends neither on the carry nor on
     the row is computed once, random numbers among it. Gradients are scans that go the other way, over the carries,

@@ -29,14 +29,14 @@ _NUMBERS = (Size, Variable, bool, int, float)
 def iterate(times: int | range | Size | Variable, body: Callable[..., Any], *init: Any) -> Any:
     """What `init` becomes when `body` computes it anew for each number of `times`.
 
-    `body(i, *values)` gives the next values, in the same structure, shapes and types: a tensor where one
-    value is given, else a tuple. Values may be nested dicts, lists, tuples and dataclasses of tensors.
-    A number that is a value becomes a tensor; numbers inside of such structures stay as they are.
-    The body is called once; the loop is part of the graph and of its plans. Of a constant number it is unrolled when a plan
-    is made; a symbolic one is that of the run, whose loop is one step of the plan.
-    `i` is a size, for indices, shapes and arithmetic. What depends neither on it nor on the values is
-    computed once, random numbers among it: those that the body draws are the same in each iteration.
-    The body may assign to its values and to what it makes, not to tensors from outside (`TraceError`).
+    `body(i, *values)` gives the next values, in the same structure, shapes and types: a tensor where one value is
+    given, else a tuple. Values may be nested dicts, lists, tuples and dataclasses of tensors. A number that is a
+    value becomes a tensor; numbers inside of such structures stay as they are. The body is called once; the loop is
+    part of the graph and of its plans. Of a constant number it is unrolled when a plan is made; a symbolic one is
+    that of the run, whose loop is one step of the plan. `i` is a size, for indices, shapes and arithmetic. What
+    depends neither on it nor on the values is computed once, random numbers among it: those that the body draws are
+    the same in each iteration. The body may assign to its values and to what it makes, not to tensors from outside
+    (`TraceError`).
 
     >>> import svod
     >>> x = svod.Tensor([1.0, 2.0])
@@ -74,7 +74,7 @@ def iterate(times: int | range | Size | Variable, body: Callable[..., Any], *ini
         return [value if isinstance(value, Tensor) else Tensor(value) for value in given]
 
     start = numbers.start if numbers.step == 1 else 0
-    if symbolic:
+    if isinstance(times, (Size, Variable)):
         names = [f"value {at}" for at in range(len(tensors))]
         last, _ = _scan(tensors, [], times, False, names, lambda at, values, _: (step(at, values), []))
         results = rebuilt(structure, last)

@@ -96,6 +96,7 @@ __all__ = [
     "_values_of",
     "_variables",
     "_watch",
+    "_while_loop",
     "_with_constants",
     "_with_derivative",
     "abs",

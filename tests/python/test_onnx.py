@@ -356,3 +356,55 @@ def test_transforms_are_numpys(length: int, kind: str) -> None:
 def test_arrays_have_64_dimensions_at_most() -> None:
     with pytest.raises(svod.ArgumentError, match="at most 64 dimensions, not 65"):
         svod.ones(*[1] * 65).numpy()
+
+
+BRANCH = """f (float[n] x) => (float[n] y) {
+  total = ReduceSum <keepdims = 0> (x)
+  zero = Constant <value_float = 0.0> ()
+  holds = Greater (total, zero)
+  y = If (holds) <
+    then_branch = a () => (float[n] t) { t = Exp (x) },
+    else_branch = b () => (float[n] e) { e = Neg (x) }
+  >
+}"""
+
+WHILE = """f (float[2] x, int64 most, bool begins) => (float[2] y) {
+  y = Loop (most, begins, x) <body = b (int64 i, bool goes, float[2] now) => (bool next, float[2] then) {
+    two = Constant <value_float = 2.0> ()
+    limit = Constant <value_float = 50.0> ()
+    then = Mul (now, two)
+    total = ReduceSum <keepdims = 0> (then)
+    next = Less (total, limit)
+  }>
+}"""
+
+SCAN = """f (float[n, 3] x) => (float[3] last, float[n, 3] sums) {
+  zero = Constant <value = float[3] {0.0, 0.0, 0.0}> ()
+  last, sums = Scan <num_scan_inputs = 1, body = b (float[3] now, float[3] row) => (float[3] then, float[3] out) {
+    then = Add (now, row)
+    out = Identity (then)
+  }> (zero, x)
+}"""
+
+
+def test_a_run_decides_on_a_branch() -> None:
+    model = load(BRANCH)
+    for a in (np.array([1, 2], np.float32), np.array([-1, -2, 0], np.float32)):
+        np.testing.assert_allclose(model(a)[0].numpy(), np.exp(a) if a.sum() > 0 else -a, rtol=1e-6)
+
+
+def test_a_run_decides_on_iterations() -> None:
+    model = load(WHILE)
+    x = np.array([1, 2], np.float32)
+    for most, begins, factor in ((100, True, 32), (3, True, 8), (0, True, 1), (100, False, 1)):
+        (y,) = model(x, np.array(most), np.array(begins))
+        np.testing.assert_allclose(y.numpy(), x * factor)
+
+
+def test_one_plan_scans_all_lengths() -> None:
+    model = load(SCAN)
+    for rows in (1, 20, 33):
+        a = array((rows, 3))
+        last, sums = model(a)
+        np.testing.assert_allclose(sums.numpy(), a.cumsum(0), rtol=1e-4, atol=1e-4)
+        np.testing.assert_allclose(last.numpy(), a.sum(0), rtol=1e-4, atol=1e-4)

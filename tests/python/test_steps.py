@@ -195,7 +195,7 @@ def test_b4_what_iterate_does_not_take() -> None:
     a, b = svod.Tensor([1.0, 2.0]), svod.Tensor([3.0, 4.0])
     with pytest.raises(svod.ArgumentError, match="gives one Tensor for 2 values"):
         svod.iterate(3, lambda i, x, y: x, a, b)
-    with pytest.raises(svod.ArgumentError, match="times: an integer or a range is expected"):
+    with pytest.raises(svod.ArgumentError, match="times: an integer or a range or a Size"):
         svod.iterate(2.5, lambda i, x: x, a)  # type: ignore[arg-type]
     with pytest.raises(svod.UnsupportedError, match="of 10000000 iterations, with more than 1048576 steps"):
         svod.iterate(10**7, lambda i, x: x + 1, a).tolist()

@@ -87,9 +87,14 @@ pub fn _scan(
     let py = body.py();
     let rows = xs.first().and_then(|rows| rows.get().0.uop().shape().first().cloned());
     let AnySize { size, values } = length.or(rows.map(|size| AnySize { size, values: Vec::new() })).unwrap_or(0.into());
+    // Derivatives read the operands as well: where they are known, so is the length.
+    let bound = |all: &[Py<PyTensor>]| -> Result<Vec<Tensor>> {
+        all.iter().map(|t| Ok(t.get().0.with_values(&values)?)).collect()
+    };
+    let (init, xs) = (bound(&init)?, bound(&xs)?);
     let (carried, stacked) = Tensor::scan_over(
-        &all_of(&init),
-        &all_of(&xs),
+        &init.iter().collect::<Vec<_>>(),
+        &xs.iter().collect::<Vec<_>>(),
         size,
         backwards,
         &names,
@@ -101,8 +106,7 @@ pub fn _scan(
             Ok((given(next), given(rows)))
         },
     )?;
-    let bound = |all: Vec<Tensor>| all.into_iter().map(|t| Ok(t.with_values(&values)?.into())).collect::<Result<_>>();
-    Ok((bound(carried)?, bound(stacked)?))
+    Ok((handles(carried), handles(stacked)))
 }
 
 fn all_of(tensors: &[Py<PyTensor>]) -> Vec<&Tensor> {

@@ -189,7 +189,7 @@ pub enum TensorError {
     Size(#[from] SizeError),
     /// Planning, compiling and running.
     #[error(transparent)]
-    Runtime(#[from] svod_runtime::Error),
+    Runtime(svod_runtime::Error),
     /// Memory, files and devices.
     #[error(transparent)]
     Device(#[from] DeviceError),
@@ -287,6 +287,18 @@ impl TensorError {
 
     pub(crate) fn unsupported(op: &'static str, message: impl Into<String>) -> Self {
         TensorError::Unsupported { op, message: message.into() }
+    }
+}
+
+/// What a step of control flow found in its region is what the region's own check would say.
+impl From<svod_runtime::Error> for TensorError {
+    fn from(error: svod_runtime::Error) -> Self {
+        if let svod_runtime::Error::Raised { error, .. } = &error
+            && let Some(TensorError::ComputedIndex { op, axis, extent, line }) = error.downcast_ref()
+        {
+            return TensorError::ComputedIndex { op, axis: *axis, extent: extent.clone(), line: line.clone() };
+        }
+        TensorError::Runtime(error)
     }
 }
 

@@ -1,6 +1,8 @@
-//! Branches and loops. A condition and a number of iterations are looked at while the graph is built: loops are unrolled.
+//! Branches and loops. What is known of a condition and of a number of iterations while the graph is built decides there: short
+//! loops are unrolled. What is not known, and a long loop, is a step of the plan, where values keep their types and shapes; else
+//! the elements are asked for.
 
-use svod_tensor::{Tensor, Trace};
+use svod_tensor::{Size, Tensor, Trace};
 
 use super::{Row, row};
 use crate::call::{Call, Outcome, axis_of, invalid, unsupported};
@@ -13,12 +15,36 @@ pub(super) const ROWS: &[Row] = &[row("If", 1, branch), row("Loop", 1, repeated)
 /// The most iterations that a loop is unrolled into.
 const MOST_UNROLLED: usize = 10_000;
 
+/// Iterations up to which a loop of a known number is unrolled.
+const SHORT: i64 = 8;
+
 /// After so many iterations a loop outside of a trace computes what it carries.
 const COMPUTED_EVERY: usize = 64;
 
 fn branch(c: &Call<'_>) -> Outcome {
+    if let Some(results) = branch_of_a_run(c)? {
+        return Ok(results);
+    }
     let taken = if truth(c.value(0)?)? { "then_branch" } else { "else_branch" };
     Ok(interpret::inside(c.graph(taken)?, Vec::new(), c.scope)?)
+}
+
+/// A branch whose condition a run decides; none where it is known, or the branches give values of other types or shapes.
+fn branch_of_a_run(c: &Call<'_>) -> Result<Option<Vec<Value>>, Fault> {
+    let Value::Tensor(condition) = c.value(0)? else { return Ok(None) };
+    if condition.traced_from().is_none() {
+        return Ok(None);
+    }
+    let (taken, other) = (c.graph("then_branch")?, c.graph("else_branch")?);
+    let results = |graph| -> Result<Vec<Tensor>, Fault> {
+        interpret::inside(graph, Vec::new(), c.scope)?.iter().map(Value::tensor).collect()
+    };
+    let found = Tensor::cond(condition, &[], |_| results(taken), |_| results(other));
+    Ok(found.ok().map(values))
+}
+
+fn values(tensors: Vec<Tensor>) -> Vec<Value> {
+    tensors.into_iter().map(Value::Tensor).collect()
 }
 
 fn truth(value: &Value) -> Result<bool, Fault> {
@@ -26,6 +52,9 @@ fn truth(value: &Value) -> Result<bool, Fault> {
 }
 
 fn repeated(c: &Call<'_>) -> Outcome {
+    if let Some(results) = loop_of_a_run(c)? {
+        return Ok(results);
+    }
     let body = c.graph("body")?;
     let most = match c.maybe_numbers(0)? {
         Some(most) => most.first().copied().unwrap_or(0),
@@ -65,6 +94,67 @@ fn repeated(c: &Call<'_>) -> Outcome {
     Ok(carried)
 }
 
+/// A loop as a step of the plan; none where it is short, or its values change their types or shapes.
+fn loop_of_a_run(c: &Call<'_>) -> Result<Option<Vec<Value>>, Fault> {
+    let body = c.graph("body")?;
+    let most = match c.has(0) {
+        true => c.value(0)?.known_sizes().and_then(|sizes| sizes.elements.into_iter().next()),
+        false => None,
+    };
+    let is_short = most.as_ref().and_then(Size::as_const).is_some_and(|most| most <= SHORT);
+    let carried = (2..c.inputs.len()).map(|at| c.value(at)?.tensor()).collect::<Result<Vec<_>, Fault>>()?;
+    let Some(scanned) = body.outputs.len().checked_sub(1 + carried.len()) else { return Ok(None) };
+    let always = Tensor::scalar(true, None)?;
+    let goes_on = if c.has(1) { c.value(1)?.tensor()? } else { always.clone() };
+    let begins = goes_on.traced_from().is_none() && truth(&goes_on.clone().into())?;
+    if is_short && begins {
+        return Ok(None);
+    }
+    // A number of iterations that is known when a run begins, of a body that always goes on.
+    if let (Some(most), true) = (&most, begins) {
+        let init: Vec<&Tensor> = carried.iter().collect();
+        let found = Tensor::scan_over(&init, &[], most.clone(), false, &[], |at, now, _| {
+            let inputs = [Sizes::scalar(at).into(), Value::Tensor(always.clone())];
+            let mut results = interpret::inside(body, inputs.into_iter().chain(values(now)).collect(), c.scope)?;
+            let goes_on = results.remove(0).tensor()?;
+            if goes_on.traced_from().is_some() || !truth(&goes_on.into())? {
+                return unsupported("a loop that may end before");
+            }
+            let mut results = results.iter().map(Value::tensor).collect::<Result<Vec<_>, Fault>>()?;
+            let rows = results.split_off(init.len());
+            Ok((results, rows))
+        });
+        if let Ok((last, rows)) = found {
+            return Ok(Some(values(last.into_iter().chain(rows).collect())));
+        }
+    }
+    if scanned > 0 || !Trace::is_active() {
+        return Ok(None);
+    }
+    let most = match (most, c.has(0)) {
+        (Some(most), _) => Some(Tensor::from_size(most)?),
+        (None, true) => Some(c.value(0)?.tensor()?.reshape::<i64>(&[])?),
+        (None, false) => None,
+    };
+    let number = Tensor::scalar(0i64, None)?;
+    let goes_on = goes_on.reshape::<i64>(&[])?;
+    let init: Vec<&Tensor> = [&number, &goes_on].into_iter().chain(&carried).collect();
+    let condition = |now: Vec<Tensor>| -> Result<Tensor, Fault> {
+        Ok(match &most {
+            Some(most) => now[1].bitwise_and(&now[0].lt(most)?)?,
+            None => now[1].clone(),
+        })
+    };
+    let found = Tensor::while_loop(&init, &[], condition, |now| {
+        let mut next = vec![now[0].add(1)?];
+        for (at, value) in interpret::inside(body, values(now), c.scope)?.iter().enumerate() {
+            next.push(if at == 0 { value.tensor()?.reshape::<i64>(&[])? } else { value.tensor()? });
+        }
+        Ok::<_, Fault>(next)
+    });
+    Ok(found.ok().map(|mut found| values(found.split_off(2))))
+}
+
 fn scan(c: &Call<'_>) -> Outcome {
     let body = c.graph("body")?;
     let count = c.int("num_scan_inputs", 1)?;
@@ -82,25 +172,49 @@ fn scan(c: &Call<'_>) -> Outcome {
     };
     let (axes, directions) = (list("scan_input_axes", inputs.len())?, list("scan_input_directions", inputs.len())?);
     let mut along = Vec::with_capacity(inputs.len());
-    let mut length = None;
+    let mut length: Option<Size> = None;
     for (input, axis) in inputs.iter().zip(axes) {
         let axis = axis_of(axis, input.rank())?;
-        let Some(extent) = input.shape()[axis].as_const() else { return unsupported("a scan of symbolic length") };
-        if *length.get_or_insert(extent) != extent {
+        let extent = input.shape()[axis].clone();
+        if *length.get_or_insert_with(|| extent.clone()) != extent {
             return invalid("what is scanned is of several lengths");
         }
         along.push(axis);
     }
-    let length = length.unwrap_or(0);
-    if length as usize > MOST_UNROLLED {
-        return unsupported(format!("a scan of more than {MOST_UNROLLED} elements"));
-    }
+    let length = length.unwrap_or(Size::ZERO);
     let mut carried: Vec<Value> = (0..states).map(|at| c.value(at).cloned()).collect::<Result<_, _>>()?;
     let Some(scanned) = body.outputs.len().checked_sub(states) else {
         return invalid("the body gives fewer values than are carried");
     };
     let (result_axes, result_directions) =
         (list("scan_output_axes", scanned)?, list("scan_output_directions", scanned)?);
+    if !length.as_const().is_some_and(|length| length <= SHORT) {
+        let mut rows = Vec::with_capacity(inputs.len());
+        for ((input, axis), direction) in inputs.iter().zip(&along).zip(&directions) {
+            let moved = input.movedim(*axis as i64, 0)?;
+            rows.push(if *direction == 0 { moved } else { moved.flip(Some(&[0]))? });
+        }
+        let init = carried.iter().map(Value::tensor).collect::<Result<Vec<_>, Fault>>()?;
+        let (init, rows): (Vec<&Tensor>, Vec<&Tensor>) = (init.iter().collect(), rows.iter().collect());
+        let found = Tensor::scan_over(&init, &rows, length.clone(), false, &[], |_, now, rows| {
+            let results = interpret::inside(body, values(now.into_iter().chain(rows).collect()), c.scope)?;
+            let mut next = results.iter().map(Value::tensor).collect::<Result<Vec<_>, Fault>>()?;
+            let rows = next.split_off(states);
+            Ok::<_, Fault>((next, rows))
+        });
+        if let Ok((last, stacked)) = found {
+            let mut results = last;
+            for ((stacked, axis), direction) in stacked.into_iter().zip(&result_axes).zip(&result_directions) {
+                let stacked = if *direction == 0 { stacked } else { stacked.flip(Some(&[0]))? };
+                results.push(stacked.movedim(0, *axis)?);
+            }
+            return Ok(values(results));
+        }
+    }
+    let Some(length) = length.as_const() else { return unsupported("a scan of symbolic length whose state changes") };
+    if length as usize > MOST_UNROLLED {
+        return unsupported(format!("a scan of more than {MOST_UNROLLED} elements"));
+    }
     let mut columns: Vec<Vec<Tensor>> = vec![Vec::new(); scanned];
     for step in 0..length {
         let mut given = carried;

@@ -77,7 +77,10 @@ impl Whole {
     /// The cotangents of its operands.
     fn pulled(&self, sources: &[UOp], given: &[Option<UOp>], active: &[bool]) -> Result<Vec<Option<UOp>>> {
         match self {
-            Whole::Loop(body) => loops::pulled(body, sources, given, active),
+            Whole::Loop(body) => {
+                let rest = body.results().len().saturating_sub(given.len());
+                loops::pulled(body, sources, &[given, &vec![None; rest]].concat(), active)
+            }
             Whole::Control(call) => control::pulled(call, sources, given, active),
         }
     }
