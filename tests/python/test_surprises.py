@@ -177,6 +177,11 @@ NUMBERS: dict[str, Callable[[Any, Any], Any]] = {
     "polyval": lambda np, a: np.polyval([0.1, 0.3], a),
     "polyfit": lambda np, a: np.polyfit([0.1, 0.2, 0.3, 0.4], a[0], 1),
     "union1d": lambda np, a: np.union1d(a, [0.1]),
+    "stack": lambda np, a: np.stack([a[0], [0.1, 0.2, 0.3, 0.4]]),
+    "dot": lambda np, a: np.dot(a, [0.1, 0.2, 0.3, 0.4]),
+    "matmul": lambda np, a: np.matmul(a, [0.1, 0.2, 0.3, 0.4]),
+    "outer": lambda np, a: np.outer(a[0], [0.1, 0.2]),
+    "einsum": lambda np, a: np.einsum("ij,j->i", a, [0.1, 0.2, 0.3, 0.4]),
     "isin": lambda np, a: np.isin(a * 0 + 0.1, [0.1]),
 }
 
@@ -186,6 +191,16 @@ def test_numbers_of_python_have_all_their_digits_beside_64_bit_floats(name: str)
     ours, theirs = NUMBERS[name](svod, svod.Tensor(F64)).numpy(), NUMBERS[name](np, F64)
     assert ours.dtype == theirs.dtype
     np.testing.assert_allclose(ours, theirs, rtol=1e-13)
+
+
+def test_layers_and_steps_between_take_numbers_of_python_with_all_their_digits() -> None:
+    x = svod.Tensor(F64)
+    weight, bias = [[0.1, 0.2, 0.3, 0.7]], [0.1]
+    wanted = F64 @ np.array(weight).T + np.array(bias)
+    np.testing.assert_allclose(nn.functional.linear(x, weight, bias).numpy(), wanted, rtol=1e-13)
+    for end in ([0.1, 0.2, 0.3, 0.7], 0.1):
+        wanted = F64 + 0.25 * (np.array(end) - F64)
+        np.testing.assert_allclose(x.lerp(end, 0.25).numpy(), wanted, rtol=1e-13, atol=1e-16)
 
 
 def test_several_axes_are_rolled_at_once() -> None:

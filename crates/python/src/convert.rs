@@ -20,6 +20,9 @@ use crate::tensor::PyTensor;
 /// A tensor or what becomes one: an operand that is more than a scalar.
 pub struct AnyTensor(pub Tensor);
 
+/// A tensor or what becomes one beside others: floats of a list have these tensors' precision.
+pub struct AnyMember(pub Operand);
+
 /// A tensor, an array, or a Python scalar, which takes the type of the tensor it meets.
 pub struct AnyOperand(pub Operand);
 
@@ -78,6 +81,25 @@ impl<'a, 'py> FromPyObject<'a, 'py> for AnyTensor {
         };
         Ok(AnyTensor(made?))
     }
+}
+
+impl<'a, 'py> FromPyObject<'a, 'py> for AnyMember {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        let listed = given.is_instance_of::<PyList>() || given.is_instance_of::<PyTuple>();
+        if (listed || given.is_instance_of::<PyFloat>())
+            && let Some(operand) = operand(&given)?
+        {
+            return Ok(AnyMember(operand));
+        }
+        given.extract().map(|AnyTensor(tensor)| AnyMember(Operand::Tensor(tensor)))
+    }
+}
+
+/// The members of one operation as tensors.
+pub fn together(members: impl IntoIterator<Item = AnyMember>) -> Result<Vec<Tensor>> {
+    Ok(Tensor::together(&members.into_iter().map(|member| member.0).collect::<Vec<_>>())?)
 }
 
 impl<'a, 'py> FromPyObject<'a, 'py> for AnyOperand {

@@ -15,7 +15,9 @@ use svod_tensor::{Operand, Tensor, TensorError};
 
 use crate::array::{borrow, tensor_of};
 use crate::config::configured;
-use crate::convert::{AnyOperand, AnyTensor, Axis, Tensors, class_of, integer, named, one_axis, one_by_one, required};
+use crate::convert::{
+    AnyMember, AnyOperand, AnyTensor, Axis, Tensors, class_of, integer, named, one_axis, one_by_one, required, together,
+};
 use crate::dlpack;
 use crate::dtype::AnyDType;
 use crate::error::{Class, Raised, Result};
@@ -245,18 +247,18 @@ pub fn eye(
 #[explained]
 #[pyfunction]
 #[pyo3(signature = (tensors, axis=None, *, dim=None), text_signature = "(tensors, axis=0, *, dim=None)")]
-pub fn cat(tensors: Several<AnyTensor>, axis: Option<Axis>, dim: Option<Axis>) -> Made {
+pub fn cat(tensors: Several<AnyMember>, axis: Option<Axis>, dim: Option<Axis>) -> Made {
     let axis = one_axis(axis, dim)?.unwrap_or(0);
-    Ok(Tensor::cat(&tensors.0.iter().map(|t| &t.0).collect::<Vec<_>>(), axis)?.into())
+    Ok(Tensor::cat(&together(tensors.0)?.iter().collect::<Vec<_>>(), axis)?.into())
 }
 
 /// The tensors, of equal shape, along a new dimension.
 #[explained]
 #[pyfunction]
 #[pyo3(signature = (tensors, axis=None, *, dim=None), text_signature = "(tensors, axis=0, *, dim=None)")]
-pub fn stack(tensors: Several<AnyTensor>, axis: Option<Axis>, dim: Option<Axis>) -> Made {
+pub fn stack(tensors: Several<AnyMember>, axis: Option<Axis>, dim: Option<Axis>) -> Made {
     let axis = one_axis(axis, dim)?.unwrap_or(0);
-    Ok(Tensor::stack(&tensors.0.iter().map(|t| &t.0).collect::<Vec<_>>(), axis)?.into())
+    Ok(Tensor::stack(&together(tensors.0)?.iter().collect::<Vec<_>>(), axis)?.into())
 }
 
 /// Sums of products over named dimensions: `"ij,jk->ik"` is the matrix product.
@@ -272,9 +274,9 @@ pub fn stack(tensors: Several<AnyTensor>, axis: Option<Axis>, dim: Option<Axis>)
 #[pyfunction]
 #[pyo3(signature = (subscripts, *operands))]
 pub fn einsum(subscripts: Text, operands: &Bound<'_, PyTuple>) -> Made {
-    let all = operands.extract::<Vec<AnyTensor>>().map_err(Raised::from);
-    let operands = parts(operands.py(), "einsum", "operands", all)?;
-    Ok(Tensor::einsum(&subscripts, &operands.iter().map(|t| &t.0).collect::<Vec<_>>())?.into())
+    let all = operands.extract::<Vec<AnyMember>>().map_err(Raised::from);
+    let operands = together(parts(operands.py(), "einsum", "operands", all)?)?;
+    Ok(Tensor::einsum(&subscripts, &operands.iter().collect::<Vec<_>>())?.into())
 }
 
 /// `x` where the condition holds, else `y`; of a condition alone, where it is not zero: a tensor for each dimension.

@@ -169,6 +169,19 @@ impl Tensor {
         operands.iter().map(|one| Ok(Tensor::from_uop(one.in_type("promoted", dtype)?))).collect()
     }
 
+    /// Operands of one operation as tensors, each of its own type; floats that are written as numbers or lists have the
+    /// precision of the tensors beside them.
+    pub fn together(operands: &[Operand]) -> Result<Vec<Tensor>> {
+        let is_double =
+            |one: &&Operand| matches!(one, Operand::Tensor(t) if [DType::F64, DType::C128].contains(&t.dtype()));
+        let double = operands.iter().find(is_double);
+        let made = |one: &Operand| match double {
+            Some(other) => Tensor::beside(one.clone(), other),
+            None => Ok(Tensor::from_uop(one.typed("together")?)),
+        };
+        operands.iter().map(made).collect()
+    }
+
     /// One value everywhere, in this type or in the default type of its kind.
     pub fn full<S: Clone + Into<Size>>(shape: &[S], value: impl Into<Operand>, dtype: Option<DType>) -> Result<Tensor> {
         let shape = checked_shape("full", sizes(shape))?;

@@ -326,7 +326,7 @@ impl Tensor {
 
     /// `self + weight * (end - self)`.
     pub fn lerp(&self, end: impl Into<Operand>, weight: impl Into<Operand>) -> Result<Tensor> {
-        let (end, weight) = (Tensor::from_uop(end.into().typed("lerp")?), weight.into());
+        let (end, weight) = (Tensor::beside(end.into(), &self.into())?, weight.into());
         let way = end.sub(self)?;
         // From the end that is nearer, so that a weight of 1 gives the other one.
         let from_self = |weight: Operand| self.add(way.mul(weight)?);

@@ -7,7 +7,7 @@ use svod_tensor::{Attention, Running, Size, Tensor, TensorError};
 
 use super::pair::{Pair, pair};
 use super::{Made, PyTensor};
-use crate::convert::{AnyTensor, Axes, Axis, either, named, one_axis, scale};
+use crate::convert::{AnyMember, AnyTensor, Axes, Axis, either, named, one_axis, scale};
 use crate::dtype::AnyDType;
 use crate::error::{Class, Result};
 use crate::scalar::{Real, flag, real};
@@ -613,24 +613,25 @@ impl PyTensor {
     }
 
     /// The matrix product, by NumPy's rules.
-    fn matmul(&self, other: AnyTensor) -> Made {
-        Ok(self.0.matmul(&other.0)?.into())
+    fn matmul(&self, other: AnyMember) -> Made {
+        Ok(self.0.matmul(&self.beside(other)?)?.into())
     }
 
     /// As `matmul`.
-    fn dot(&self, other: AnyTensor) -> Made {
+    fn dot(&self, other: AnyMember) -> Made {
         self.matmul(other)
     }
 
     /// The products of each element of one 1-d tensor with each of another.
-    fn outer(&self, other: AnyTensor) -> Made {
-        Ok(self.0.outer(&other.0)?.into())
+    fn outer(&self, other: AnyMember) -> Made {
+        Ok(self.0.outer(&self.beside(other)?)?.into())
     }
 
     /// `self @ weight.T + bias` with weights `[out, in]`.
     #[pyo3(signature = (weight, bias=None))]
-    fn linear(&self, weight: AnyTensor, bias: Option<AnyTensor>) -> Made {
-        Ok(self.0.linear(&weight.0, bias.as_ref().map(|b| &b.0))?.into())
+    fn linear(&self, weight: AnyMember, bias: Option<AnyMember>) -> Made {
+        let bias = bias.map(|bias| self.beside(bias)).transpose()?;
+        Ok(self.0.linear(&self.beside(weight)?, bias.as_ref())?.into())
     }
 
     /// The last axes, as many as `weight` has and by default one, with mean 0 and variance 1, then
@@ -690,6 +691,11 @@ impl PyTensor {
 }
 
 impl PyTensor {
+    /// A member of an operation of this tensor, as a tensor.
+    fn beside(&self, member: AnyMember) -> std::result::Result<Tensor, TensorError> {
+        Tensor::beside(member.0, &(&self.0).into())
+    }
+
     /// The axis of an operation that has no default one but that of a vector.
     pub fn named_axis(&self, op: &str, axis: Option<Axis>, dim: Option<Axis>) -> Result<i64> {
         let missing =
