@@ -138,7 +138,7 @@ def scan(
         return _tensors(given), _tensors(made)
 
     names = list(places(carry, "init"))
-    last, made = _scan(_tensors(values), rows, length, reverse, names, body)
+    last, made = _scan(_tensors(values), rows, length, bool(reverse), names, body)
     return rebuilt(carry, last), rebuilt(stacked[0], made)
 
 

@@ -20,6 +20,9 @@ from svod import fft, linalg, nn, optim
 from svod.nn import init, utils
 from svod.optim import lr_scheduler
 
+# What tracebacks name as the file of functions that are arguments of the lines below.
+LINES = "<call>"
+
 
 def numbers(*shape: int, dtype: str = "float32") -> svod.Tensor:
     return svod.Tensor((np.arange(np.prod(shape, dtype=int)).reshape(shape) % 3 / 4).astype(dtype))
@@ -719,7 +722,7 @@ class Call:
 
 
 def _compiled(node: ast.expr) -> types.CodeType:
-    return compile(ast.Expression(node), "<call>", "eval")
+    return compile(ast.Expression(node), LINES, "eval")
 
 
 def _lines() -> Iterator[str]:
