@@ -94,7 +94,10 @@ impl Tensor {
     ///     &[&n, &steps],
     ///     &[],
     ///     |v| Ok::<_, TensorError>(v[0].ne(1)?),
-    ///     |v| Ok(vec![v[0].remainder(2)?.eq(0)?.where_(v[0].floor_divide(2)?, v[0].mul(3)?.add(1)?)?, v[1].add(1)?]),
+    ///     |v| {
+    ///         let next = Tensor::select(&v[0].modulo(2)?.eq(0)?, v[0].floor_div(2)?, v[0].mul(3)?.add(1)?)?;
+    ///         Ok(vec![next, v[1].add(1)?])
+    ///     },
     /// )?;
     /// assert_eq!(found[1].to_vec::<i64>()?, [111]);
     /// # Ok::<(), svod_tensor::TensorError>(())

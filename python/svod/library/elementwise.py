@@ -161,7 +161,7 @@ def atan2(x1: Any, x2: Any, /) -> Tensor:
         height, width = _magnitude(y), _magnitude(x)
         steep = height > width
         less, more = where(steep, width, height), where(steep, height, width)
-        infinite, none = less.isinf() & more.isinf(), more == 0
+        infinite, none = less.isinf() & more.isinf(), less + more == 0
         # At the origin it has no slope.
         ratio = where(infinite, 1.0, where(none, 0.0, less / where(none | infinite, 1.0, more)))
         angle = ratio.atan()
@@ -175,7 +175,8 @@ def atan2(x1: Any, x2: Any, /) -> Tensor:
         steep = height > width
         less, more = where(steep, width, height), where(steep, height, width)
         # At the origin it has no slope.
-        ratio = where(more == 0, 0.0, less / where(more == 0, 1.0, more))
+        none = less + more == 0
+        ratio = where(none, 0.0, less / where(none, 1.0, more))
         angle = ratio * _powers(_ATAN, 2 * ratio * ratio - 1)
         angle = where(steep, math.pi / 2 - angle, angle)
         angle = where(signbit(x), math.pi - angle, angle)

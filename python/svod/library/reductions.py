@@ -281,7 +281,7 @@ def nanpercentile(
     >>> svod.nanpercentile(svod.Tensor([1.0, svod.nan, 2.0]), 50).item()
     1.5
     """
-    return _quantile("nanpercentile", x, _parts(q) / 100, axis, keepdims, method, without_nan=True)
+    return _quantile("nanpercentile", x, _parts(q, x) / 100, axis, keepdims, method, without_nan=True)
 
 
 def nanprod(x: Tensor, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
@@ -354,7 +354,7 @@ def percentile(
     >>> svod.percentile(svod.Tensor([1.0, 2.0, 3.0]), 50).item()
     2.0
     """
-    return _quantile("percentile", x, _parts(q) / 100, axis, keepdims, method, without_nan=False)
+    return _quantile("percentile", x, _parts(q, x) / 100, axis, keepdims, method, without_nan=False)
 
 
 def ptp(x: Tensor, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
@@ -481,9 +481,9 @@ _BETWEEN: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
-def _parts(q: Any) -> Tensor:
-    """Parts of a whole: numbers as Python has them, which have more digits than the default float."""
-    return q.cast("float64") if isinstance(q, Tensor) else Tensor(q, "float64")
+def _parts(q: Any, x: Tensor) -> Tensor:
+    """Parts of a whole, beside a tensor: numbers as Python has them, which have more digits than the default float."""
+    return q.cast("float64") if isinstance(q, Tensor) else Tensor(q, "float64").to(x.device)
 
 
 def _quantile(
@@ -495,7 +495,7 @@ def _quantile(
     if x.dtype.is_complex:
         raise DTypeError(f"{name}: real numbers are expected, not {x.dtype.name}")
     x = _as_floats(x)
-    parts = _parts(q)
+    parts = _parts(q, x)
     if parts.ndim > 1:
         raise ShapeError(f"{name}: q is a number or a vector, not of shape {parts.shape}")
     rank = x.ndim

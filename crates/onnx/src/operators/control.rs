@@ -102,7 +102,9 @@ fn loop_of_a_run(c: &Call<'_>) -> Result<Option<Vec<Value>>, Fault> {
         false => None,
     };
     let is_short = most.as_ref().and_then(Size::as_const).is_some_and(|most| most <= SHORT);
-    let carried = (2..c.inputs.len()).map(|at| c.value(at)?.tensor()).collect::<Result<Vec<_>, Fault>>()?;
+    // Sequences and optionals are carried from one iteration to the next, but not in a plan.
+    let carried = (2..c.inputs.len()).map(|at| c.value(at)?.tensor()).collect::<Result<Vec<_>, Fault>>();
+    let Ok(carried) = carried else { return Ok(None) };
     let Some(scanned) = body.outputs.len().checked_sub(1 + carried.len()) else { return Ok(None) };
     let always = Tensor::scalar(true, None)?;
     let goes_on = if c.has(1) { c.value(1)?.tensor()? } else { always.clone() };

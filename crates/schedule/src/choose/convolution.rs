@@ -362,9 +362,7 @@ impl Choice<'_> {
             deep = deep.min((first + 1) / 2);
         }
         let rounds = (first + deep - 1) / deep;
-        // Blocks of taps that go from phase to phase begin in the first one.
-        let period = plane.periods.iter().find(|(tap, _)| *tap == c.depth[0]).map_or(1, |(_, period)| *period);
-        let depth = round_up((first + rounds - 1) / rounds, period).min(first);
+        let depth = round_up((first + rounds - 1) / rounds, plane.period(c.depth[0])).min(first);
 
         // Weights, plane and sums of a task share the second-level cache.
         let tall = (l2 / 4 / (depth * taps * element)).clamp(rows, products::MAX_ROWS);

@@ -296,8 +296,9 @@ impl Lowerer<'_> {
             let axis = depth.iter().map(|l| l.axis).find(|a| self.s.kernel.axes[a.index()].var == *v)?;
             let outer = around.iter().rev().find(|o| o.axis == axis)?;
             let (last, step) = (self.axis_extent(axis).upper_bound()? - 1, outer.step as i64);
-            let number = Variable::new(&format!("{}_block", own.var.name()), 0, (last / step).max(0)).ok()?;
-            Some(Size::from(&number) * step)
+            // The only block is the first one.
+            let number = Variable::new(&format!("{}_block", own.var.name()), 0, last / step).ok()?;
+            (last >= step).then(|| Size::from(&number) * step)
         };
         let begins = |v: &Variable| block(v).or_else(|| first(v));
         let goes_on = |v: &Variable| Some(begins(v)? + step(v)?);

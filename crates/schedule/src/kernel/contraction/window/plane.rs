@@ -31,7 +31,15 @@ pub(crate) struct Plane {
     pub overhang: i64,
     /// Taps that go from phase to phase, and after how many steps each is in its first phase again: only from there on
     /// are its steps as far apart as from the first tap on.
-    pub periods: Vec<(AxisId, i64)>,
+    periods: Vec<(AxisId, i64)>,
+}
+
+impl Plane {
+    /// The steps that blocks of an axis of the depth are a multiple of: those of taps that go from phase to phase begin in
+    /// the first one.
+    pub fn period(&self, axis: AxisId) -> i64 {
+        self.periods.iter().find(|(tap, _)| *tap == axis).map_or(1, |(_, period)| *period)
+    }
 }
 
 /// How the rows of a plane lie.
