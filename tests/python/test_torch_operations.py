@@ -23,7 +23,7 @@ def compiled(function, *args):
     graph = make_fx(leaves, decomposition_table=backend._decompositions(), tracing_mode="fake")(*args)
     graph.graph.eliminate_dead_code()
     assert any(node.target in RULES for node in graph.graph.nodes), "the graph computes nothing"
-    results = split(graph, None, strict=True)(*args)
+    results = split(graph, None, strict=True)(list(args))
     return results if isinstance(results, (list, tuple)) else [results]
 
 

@@ -253,9 +253,8 @@ def frexp(x: Tensor, /) -> tuple[Tensor, Tensor]:
     mantissa = ((bits & ~(0x7FF << 52)) | (1022 << 52)).bitcast("float64")
     as_it_is = (wide == 0) | ~wide.isfinite()
     # Bits have no slope: that of the mantissa is the power of two.
-    slope = where(
-        as_it_is, 0.0, (wide - wide.detach()) * (-exponent / 2).floor().exp2() * (-exponent / 2).ceil().exp2()
-    )
+    power = (-exponent).clamp(-1074, 1023).cast("float64").exp2()
+    slope = where(as_it_is, 0.0, (wide - wide.detach()) * power)
     return where(as_it_is, x, (mantissa + slope).cast(x.dtype)), where(as_it_is, 0, exponent).cast("int32")
 
 
