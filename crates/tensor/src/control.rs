@@ -274,7 +274,7 @@ fn step(name: &'static str, control: Result<Arc<Control>, BindMismatch>, operand
     {
         operands[0] = operands[0].copy_to(device)?;
     }
-    Ok(UOp::host(control, &operands).map_err(TensorError::of_step(name, operands.len()))?)
+    UOp::host(control, &operands).map_err(TensorError::of_step(name, operands.len()))
 }
 
 /// What one of two functions of these values gives, by a condition of one element.

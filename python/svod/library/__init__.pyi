@@ -4749,7 +4749,15 @@ def transpose(
 ) -> Tensor:
     """Two dimensions exchanged."""
 
-def transpose_copy(x: _Operand, dim0: builtins.int, dim1: builtins.int, /) -> Tensor:
+def transpose_copy(
+    x: _Operand,
+    axis1: builtins.int,
+    axis2: builtins.int,
+    /,
+    *,
+    dim1: builtins.int | None = None,
+    dim2: builtins.int | None = None,
+) -> Tensor:
     """As `transpose`.
 
     >>> import svod

@@ -48,6 +48,7 @@ OTHERS: dict[str, dict[str, tuple[str, ...]]] = {
     "take": {"indices": ("index",)},
     "tensordot": {"axes": ("dims",)},
     "tile": {"repetitions": ("dims", "reps")},
+    "transpose_copy": {"axis1": ("dim0",), "axis2": ("dim1",)},
     "triangular_solve": {"x": ("b",)},
     "tril": {"k": ("diagonal",)},
     "triu": {"k": ("diagonal",)},

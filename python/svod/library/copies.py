@@ -167,14 +167,14 @@ def t_copy(x: Tensor, /) -> Tensor:
     return x.t()
 
 
-def transpose_copy(x: Tensor, dim0: int, dim1: int, /) -> Tensor:
+def transpose_copy(x: Tensor, axis1: int, axis2: int, /) -> Tensor:
     """As `transpose`.
 
     >>> import svod
     >>> svod.transpose_copy(svod.ones(2, 3), 0, 1).shape
     (3, 2)
     """
-    return x.transpose(dim0, dim1)
+    return x.transpose(axis1, axis2)
 
 
 def unbind_copy(x: Tensor, /, axis: int = 0) -> tuple[Tensor, ...]:

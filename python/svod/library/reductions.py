@@ -483,7 +483,10 @@ _BETWEEN: dict[str, Callable[[Tensor], Tensor]] = {
 
 def _parts(q: Any, x: Tensor) -> Tensor:
     """Parts of a whole, beside a tensor: numbers as Python has them, which have more digits than the default float."""
-    return q.cast("float64") if isinstance(q, Tensor) else Tensor(q, "float64").to(x.device)
+    if isinstance(q, Tensor):
+        return q.cast("float64")
+    parts = Tensor(q, "float64")
+    return parts.to(x.device) if isinstance(x.device, str) else parts
 
 
 def _quantile(

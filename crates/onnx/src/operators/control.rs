@@ -190,7 +190,7 @@ fn scan(c: &Call<'_>) -> Outcome {
     };
     let (result_axes, result_directions) =
         (list("scan_output_axes", scanned)?, list("scan_output_directions", scanned)?);
-    if !length.as_const().is_some_and(|length| length <= SHORT) {
+    if length.as_const().is_none_or(|length| length > SHORT) {
         let mut rows = Vec::with_capacity(inputs.len());
         for ((input, axis), direction) in inputs.iter().zip(&along).zip(&directions) {
             let moved = input.movedim(*axis as i64, 0)?;

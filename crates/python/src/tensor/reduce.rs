@@ -501,6 +501,7 @@ impl PyTensor {
         signature = (dim=None, *, axis=None, keepdim=false, keepdims=false, correction=None, unbiased=None, ddof=None),
         text_signature = "($self, dim=None, *, axis=None, keepdim=False, keepdims=False, correction=1.0, unbiased=None, ddof=None)"
     )]
+    #[allow(clippy::too_many_arguments)]
     fn var(
         &self,
         dim: Option<Spread>,
@@ -521,6 +522,7 @@ impl PyTensor {
         signature = (dim=None, *, axis=None, keepdim=false, keepdims=false, correction=None, unbiased=None, ddof=None),
         text_signature = "($self, dim=None, *, axis=None, keepdim=False, keepdims=False, correction=1.0, unbiased=None, ddof=None)"
     )]
+    #[allow(clippy::too_many_arguments)]
     fn std(
         &self,
         dim: Option<Spread>,

@@ -271,8 +271,8 @@ impl Call<'_> {
         while trips.goes_on(trip, condition) {
             self.check()?;
             let row = trips.row(trip);
-            for at in carried..carried + sliced {
-                params[at] = self.row(&self.params[at], trips, row)?;
+            for (param, rows) in params.iter_mut().zip(self.params.iter()).skip(carried).take(sliced) {
+                *param = self.row(rows, trips, row)?;
             }
             let mut targets = Vec::with_capacity(from.len());
             for spare in &spare {
