@@ -77,9 +77,9 @@ def iterate(times: int | range | Size | Variable, body: Callable[..., Any], *ini
     if isinstance(times, (Size, Variable)):
         names = [f"value {at}" for at in range(len(tensors))]
         last, _ = _scan(tensors, [], times, False, names, lambda at, values, _: (step(at, values), []))
-        results = rebuilt(structure, last)
-        return results[0] if len(init) == 1 else tuple(results)
-    results = rebuilt(structure, _iterate(start, start + len(numbers), tensors, step))
+    else:
+        last = _iterate(start, start + len(numbers), tensors, step)
+    results = rebuilt(structure, last)
     return results[0] if len(init) == 1 else tuple(results)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -393,3 +394,40 @@ def test_d1_gradients_of_iterations_of_a_symbolic_number() -> None:
     x = 1.5
     # v4 = x^5 + 1 x^2 + 2 x + 3
     close(svod.grad(loss)(svod.Tensor(x)), 5 * x**4 + 2 * x + 2)
+
+
+@pytest.mark.parametrize("trips", [3, 100])
+def test_scans_inside_of_long_loops_have_gradients_whatever_loops_are_called(trips: int) -> None:
+    rows = np.linspace(-1, 1, 10).reshape(10, 1)
+
+    def loop(trips: int, x: svod.Tensor, c: svod.Tensor) -> svod.Tensor:
+        def body(i: Any, c: svod.Tensor) -> svod.Tensor:
+            return svod.scan(lambda a, row: (a * 0.99 + row * c * 0.01, None), c, x)[0]
+
+        return svod.iterate(trips, body, c).sum()
+
+    def plain(trips: int, x: svod.Tensor, c: svod.Tensor) -> svod.Tensor:
+        for _ in range(trips):
+            a = c
+            for at in range(10):
+                a = a * 0.99 + x[at] * c * 0.01
+            c = a
+        return c.sum()
+
+    x, c = svod.Tensor(rows), svod.Tensor([1.0, 2.0], dtype="float64")
+    found = svod.grad(functools.partial(loop, trips), argnums=(0, 1))(x, c)
+    wanted = svod.grad(functools.partial(plain, trips), argnums=(0, 1))(x, c)
+    for a, b in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-10)
+
+
+def test_equal_positions_in_a_body_are_checked_once() -> None:
+    x, y = svod.Tensor([1.0, 2.0, 3.0]), svod.Tensor([4.0, 5.0, 6.0])
+
+    def step(total: svod.Tensor, i: svod.Tensor) -> tuple[svod.Tensor, None]:
+        return total + x[i] * y[i], None
+
+    for _ in range(20):
+        assert svod.scan(step, svod.Tensor(0.0), svod.Tensor([0, 1, 2]))[0].item() == 32
+    with pytest.raises(svod.IndexError):
+        svod.scan(step, svod.Tensor(0.0), svod.Tensor([0, 7, 2]))[0].item()

@@ -27,14 +27,11 @@ use crate::tensor::PyTensor;
 #[pyfunction]
 pub fn _iterate(start: i64, stop: i64, init: Vec<Py<PyTensor>>, body: &Bound<'_, PyAny>) -> Result<Vec<PyTensor>> {
     let py = body.py();
-    let init: Vec<&Tensor> = init.iter().map(|t| &t.get().0).collect();
-    let results = Tensor::iterate(start..stop, &init, |i, carried| -> Result<Vec<Tensor>> {
-        let carried = carried.into_iter().map(PyTensor::from).collect::<Vec<_>>();
+    let results = Tensor::iterate(start..stop, &all_of(&init), |i, carried| -> Result<Vec<Tensor>> {
         let i = PySize::from(AnySize { size: i, values: Vec::new() });
-        let results: Vec<Py<PyTensor>> = body.call1((Bound::new(py, i)?, carried))?.extract()?;
-        Ok(results.iter().map(|t| t.get().0.clone()).collect())
+        called(body, (Bound::new(py, i)?, handles(carried)))
     })?;
-    Ok(results.into_iter().map(Into::into).collect())
+    Ok(handles(results))
 }
 
 /// What one of two Python functions gives for these values; see `svod.cond`.

@@ -114,7 +114,8 @@ impl Control {
             }
         }
         if let Kind::Loop { trips: Trips::Count(count), .. } = &kind {
-            variables.extend(count.variables());
+            let more = count.variables().into_iter().filter(|var| !variables.contains(var)).collect::<Vec<_>>();
+            variables.extend(more);
         }
         Ok(Arc::new(Control { name, kind, regions, variables }))
     }

@@ -12,6 +12,7 @@ use svod_ir::graph::{Captured, Device, Graph, Leaf, Place, UOp, varying};
 use svod_ir::size::{Size, Variable};
 use svod_runtime::control::{Control, FlagError, Kind, Region, Trips};
 
+use crate::derivative::loops::there;
 use crate::error::{Result, TensorError, show_operands, show_typed};
 use crate::iterate::parameter;
 use crate::lookups::Lookups;
@@ -46,6 +47,8 @@ pub(crate) struct Looped<'a> {
     pub names: &'a [String],
     /// Whether it stacks what each iteration begins with, if derivatives may be taken of it.
     pub keeps: bool,
+    /// The number in the name of its variable, which no loop around or inside of it has.
+    pub depth: usize,
 }
 
 impl Tensor {
@@ -125,6 +128,7 @@ impl Tensor {
             sliced: &[],
             names,
             keeps: true,
+            depth: Trace::depth(),
         };
         let found = looped(&of, |_, values, _| {
             let next: Vec<UOp> = body(over(&values))?.iter().map(Tensor::uop).collect();
@@ -172,17 +176,15 @@ impl Tensor {
             sliced: &sliced,
             names,
             keeps: true,
+            depth: Trace::depth(),
         };
         let over = |values: Vec<UOp>| values.into_iter().map(Tensor::from_uop).collect::<Vec<_>>();
-        let mut count = 0;
         let mut found = looped(&of, |at, values, rows| {
             let (next, rows) = body(at, over(values), over(rows))?;
-            count = rows.len();
             let nodes = |values: &[Tensor]| values.iter().map(Tensor::uop).collect();
             Ok::<_, E>(Next { carried: nodes(&next), condition: None, rows: nodes(&rows) })
         })?;
-        let mut stacked = found.split_off(carried.len());
-        stacked.truncate(count);
+        let stacked = found.split_off(carried.len());
         Ok((over(found), over(stacked)))
     }
 }
@@ -220,7 +222,7 @@ fn check_operands(op: &'static str, values: &[UOp]) -> Result<()> {
     Ok(())
 }
 
-/// A region of these results, with what else is to be looked at, and the values from outside that it reads.
+/// The results of a region, with what else is to be looked at.
 struct Made {
     results: Vec<UOp>,
     flags: Vec<UOp>,
@@ -290,7 +292,10 @@ pub(crate) fn branch<E: From<TensorError>>(
     let operands = all_on(device.as_ref(), operands)?;
     let trace = Trace::of_branch();
     trace.slots_for(operands.len(), format!("an operand of `{name}`"));
-    let (params, leaves, mark) = placeholders(&operands, &trace)?;
+    let (params, leaves) = placeholders(&operands, &trace)?;
+    // Nodes that are made from here on have greater numbers.
+    let mark = Tensor::placeholder(&svod_device::DeviceSpec::CPU, &[] as &[i64], svod_dtype::DType::Bool, 0, &trace)?;
+    let mark = mark.uop().id();
     let taken = trace.run(|| taken(leaves.clone()))?;
     let other = trace.run(|| other(leaves))?;
     if taken.len() != other.len() {
@@ -327,15 +332,14 @@ pub(crate) fn branch<E: From<TensorError>>(
     Ok(step(name, Control::branch(name, taken, other), &operands)?)
 }
 
-/// What stands for values in a function that is traced: parameters, their nodes, and the number after which nodes are new.
-fn placeholders(values: &[UOp], trace: &Trace) -> Result<(Vec<Leaf>, Vec<UOp>, u64)> {
+/// What stands for values in a function that is traced: parameters, and their nodes.
+fn placeholders(values: &[UOp], trace: &Trace) -> Result<(Vec<Leaf>, Vec<UOp>)> {
     let mut params = Vec::with_capacity(values.len());
     for (slot, value) in (0u32..).zip(values) {
         params.push(parameter(value, slot, trace)?);
     }
     let leaves = params.iter().map(|param| Ok(UOp::leaf(param.clone())?)).collect::<Result<Vec<_>>>()?;
-    let last = Tensor::placeholder(&svod_device::DeviceSpec::CPU, &[] as &[i64], svod_dtype::DType::Bool, 0, trace)?;
-    Ok((params, leaves, last.uop().id()))
+    Ok((params, leaves))
 }
 
 /// What a loop carries at its end, then what it stacks.
@@ -356,7 +360,7 @@ pub(crate) fn looped<E: From<TensorError>>(
             let message = format!("{given}, value {i} of `xs`, has not {trips} rows, one for each iteration");
             return Err(TensorError::shape(name, message).into());
         }
-        values.push(first_row(rows)?);
+        values.push(like_a_row(rows)?);
     }
     let trace = Trace::of_body();
     for (i, _) in carried.iter().enumerate() {
@@ -364,8 +368,8 @@ pub(crate) fn looped<E: From<TensorError>>(
     }
     trace.slots_for(sliced.len(), "a row of `xs`");
     let most = of.trips.as_ref().map_or(1, |trips| trips.upper_bound().unwrap_or(i64::MAX)).max(1);
-    let var = Variable::internal(&format!("loop.{}", Trace::depth()), 0, most - 1).map_err(TensorError::from)?;
-    let (params, mut leaves, _) = placeholders(&values, &trace)?;
+    let var = Variable::internal(&format!("loop.{}", of.depth), 0, most - 1).map_err(TensorError::from)?;
+    let (params, mut leaves) = placeholders(&values, &trace)?;
     let rows = leaves.split_off(carried.len());
     let states = leaves.clone();
     let number = if of.numbered { Size::from(&var) } else { Size::ZERO };
@@ -383,11 +387,9 @@ pub(crate) fn looped<E: From<TensorError>>(
     }
     let results = next.carried.into_iter().chain(next.condition).chain(next.rows).collect();
     let (regions, outside) = regions(vec![Made::of(name, results)?], params, device.as_ref(), &trace, &inside)?;
-    let reads_number = regions[0].results.iter().chain(&regions[0].flags).cloned().collect::<Vec<_>>();
-    let key = svod_ir::graph::key::GraphKey::new(&Graph::new(&reads_number)).map_err(TensorError::from)?;
     let kind = Kind::Loop {
         trips: of.trips.clone().map_or(Trips::While, Trips::Count),
-        number: key.variables.contains(&var).then_some(var),
+        number: of.numbered.then_some(var),
         carried: carried.len(),
         sliced: sliced.len(),
         backwards: of.backwards,
@@ -395,18 +397,14 @@ pub(crate) fn looped<E: From<TensorError>>(
     let begins: Vec<UOp> = of.begins.into_iter().cloned().collect();
     let operands = [&begins[..], &carried, &sliced, &outside].concat();
     let mut found = step(name, Control::new(name, kind, regions), &operands)?;
-    found.truncate(carried.len() + own + if keeps { carried.len() } else { 0 });
+    found.truncate(carried.len() + own);
     Ok(found)
 }
 
-/// The first of what is stacked.
-fn first_row(rows: &UOp) -> Result<UOp> {
+/// A value of the type, shape and place of what is stacked.
+fn like_a_row(rows: &UOp) -> Result<UOp> {
     let shape = rows.shape()[1..].to_vec();
-    let zero = UOp::full(svod_dtype::Const::zero(rows.dtype()), &shape.into())?;
-    Ok(match rows.device() {
-        Some(device) => zero.copy_to(device)?,
-        None => zero,
-    })
+    there(UOp::full(svod_dtype::Const::zero(rows.dtype()), &shape.into())?, rows)
 }
 
 /// What a program calls a carried value.

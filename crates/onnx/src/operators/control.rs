@@ -52,7 +52,10 @@ fn truth(value: &Value) -> Result<bool, Fault> {
 }
 
 fn repeated(c: &Call<'_>) -> Outcome {
-    if let Some(results) = loop_of_a_run(c)? {
+    let begins = begins(c)?;
+    if begins != Some(false)
+        && let Some(results) = loop_of_a_run(c, begins == Some(true))?
+    {
         return Ok(results);
     }
     let body = c.graph("body")?;
@@ -60,7 +63,10 @@ fn repeated(c: &Call<'_>) -> Outcome {
         Some(most) => most.first().copied().unwrap_or(0),
         None => i64::MAX,
     };
-    let mut goes_on = if c.has(1) { truth(c.value(1)?)? } else { true };
+    let mut goes_on = match begins {
+        Some(begins) => begins,
+        None => truth(c.value(1)?)?,
+    };
     let mut carried: Vec<Value> = (2..c.inputs.len()).map(|at| c.value(at).cloned()).collect::<Result<_, _>>()?;
     let Some(scanned) = body.outputs.len().checked_sub(1 + carried.len()) else {
         return invalid("the body gives fewer values than are carried");
@@ -94,8 +100,18 @@ fn repeated(c: &Call<'_>) -> Outcome {
     Ok(carried)
 }
 
-/// A loop as a step of the plan; none where it is short, or its values change their types or shapes.
-fn loop_of_a_run(c: &Call<'_>) -> Result<Option<Vec<Value>>, Fault> {
+/// Whether a loop has a first iteration, as far as its condition goes; none where a run decides.
+fn begins(c: &Call<'_>) -> Result<Option<bool>, Fault> {
+    if !c.has(1) {
+        return Ok(Some(true));
+    }
+    let given = c.value(1)?.tensor()?;
+    if given.traced_from().is_some() { Ok(None) } else { Ok(Some(truth(&given.into())?)) }
+}
+
+/// A loop as a step of the plan; none where it is short, or its values change their types or shapes. It `begins` where that
+/// is known.
+fn loop_of_a_run(c: &Call<'_>, begins: bool) -> Result<Option<Vec<Value>>, Fault> {
     let body = c.graph("body")?;
     let most = match c.has(0) {
         true => c.value(0)?.known_sizes().and_then(|sizes| sizes.elements.into_iter().next()),
@@ -108,7 +124,6 @@ fn loop_of_a_run(c: &Call<'_>) -> Result<Option<Vec<Value>>, Fault> {
     let Some(scanned) = body.outputs.len().checked_sub(1 + carried.len()) else { return Ok(None) };
     let always = Tensor::scalar(true, None)?;
     let goes_on = if c.has(1) { c.value(1)?.tensor()? } else { always.clone() };
-    let begins = goes_on.traced_from().is_none() && truth(&goes_on.clone().into())?;
     if is_short && begins {
         return Ok(None);
     }

@@ -199,9 +199,11 @@ impl Call<'_> {
             // SAFETY: inputs and outputs have the elements that the plan's have at these values of its variables, are
             // aligned, and apart: a carried value's next one is in the other of its two places.
             unsafe { run.run(&inputs, &targets, self.watch)? };
-            for (at, flag) in places.iter().enumerate().skip(results + usize::from(is_while)) {
-                // SAFETY: a flag is a byte that the run has written.
-                if matches!(from[at], From::Output(_)) && unsafe { **flag } != 0 {
+            for (at, from) in from.iter().enumerate().skip(results + usize::from(is_while)) {
+                // SAFETY: a flag is a byte that the run has written where the output is, which equal flags share.
+                if let From::Output(n) = from
+                    && unsafe { *targets[*n] } != 0
+                {
                     return Err(Stop::Flag(at - results - usize::from(is_while)));
                 }
             }

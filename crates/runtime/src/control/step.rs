@@ -208,13 +208,13 @@ impl Call<'_> {
         })
     }
 
-    /// Runs a region on copies of its parameters; copies its results to `targets`, where there are some.
+    /// Runs a region on copies of its parameters; copies its results to `targets`. What it gives besides are flags.
     fn trip(
         &self,
         from: &[From],
         instance: &Instance,
         params: &[Buffer],
-        targets: &[Option<Buffer>],
+        targets: &[Buffer],
         number: Option<(&str, i64)>,
     ) -> Result<(), Stop> {
         if let Some(plan) = &instance.plan {
@@ -235,7 +235,6 @@ impl Call<'_> {
             }
         }
         for (from, target) in from.iter().zip(targets) {
-            let Some(target) = target else { continue };
             match from {
                 From::Output(n) => target.copy_from(&output(*n)?.view(0, target.dtype(), target.count())?)?,
                 From::Param(n) if target.overlaps(&params[*n]) => {}
@@ -275,14 +274,11 @@ impl Call<'_> {
                 *param = self.row(rows, trips, row)?;
             }
             let mut targets = Vec::with_capacity(from.len());
-            for spare in &spare {
-                targets.push(Some(whole(spare)?));
-            }
-            if let Some(flag) = &flag {
-                targets.push(Some(whole(flag)?));
+            for own in spare.iter().chain(&flag) {
+                targets.push(whole(own)?);
             }
             for result in &self.results[carried..results] {
-                targets.push(Some(self.row(result, trips, row)?));
+                targets.push(self.row(result, trips, row)?);
             }
             self.trip(from, instance, &params, &targets, trips.number.map(|var| (var.name(), row)))?;
             for (result, spare) in self.results.iter().zip(&spare) {
@@ -306,12 +302,12 @@ impl Call<'_> {
 }
 
 /// Another handle to the same elements.
-pub(super) fn whole(buffer: &Buffer) -> Result<Buffer> {
+fn whole(buffer: &Buffer) -> Result<Buffer> {
     Ok(buffer.view(0, buffer.dtype(), buffer.count())?)
 }
 
 /// Whether the only element is not 0.
-pub(super) fn is_true(buffer: &Buffer) -> Result<bool> {
+fn is_true(buffer: &Buffer) -> Result<bool> {
     Ok(buffer.to_vec()?.iter().any(|byte| *byte != 0))
 }
 

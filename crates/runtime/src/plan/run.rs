@@ -368,12 +368,11 @@ impl Run {
     ) -> Result<()> {
         let pool = shared.pool();
         self.prepare(shared, buffers, pool.threads())?;
-        self.owning = false;
-        self.replace(memory);
-        self.steps(shared, buffers, &pool, &Watch::new(shared.context.stop_check()))
+        self.run_again(shared, buffers, memory, &pool, &Watch::new(shared.context.stop_check()))
     }
 
     /// [`Run::run_on`] once more: the tables are there.
+    #[inline]
     pub(super) fn run_again(
         &mut self,
         shared: &Shared,

@@ -11,7 +11,7 @@ use svod_runtime::control::{Control, Kind, Region, Trips};
 
 use super::algebra::add;
 use super::iteration::Iteration;
-use super::loops::{marked, there, zeros_there};
+use super::loops::{Names, marked, there, zeros_there};
 use super::walk::{Target, Walk};
 use crate::control::{Looped, Next, branch, looped};
 use crate::error::{Result, TensorError};
@@ -110,7 +110,7 @@ struct Back<'a> {
 
 impl Back<'_> {
     /// What each iteration begins with, stacked.
-    fn states(&self) -> Result<Vec<UOp>> {
+    fn states(&self, depth: usize) -> Result<Vec<UOp>> {
         let carried = self.carried;
         let is_state = |at: usize| {
             let rows = self.region.results.iter().enumerate().skip(carried);
@@ -133,6 +133,7 @@ impl Back<'_> {
             sliced: &self.sources[carried..carried + self.sliced],
             names: &[],
             keeps: false,
+            depth,
         };
         let mut found = looped(&again, |number, states, rows| {
             let values = [&states[..], &rows, outside].concat();
@@ -157,7 +158,8 @@ impl Back<'_> {
         if rows.is_empty() && sums.is_empty() && !floats.iter().any(|i| wanted[*i]) {
             return Ok(found);
         }
-        let states = self.states()?;
+        let names = Names::over(self.number, &self.region.results);
+        let states = self.states(names.first)?;
         let mut begin = Vec::with_capacity(floats.len() + sums.len());
         for i in &floats {
             begin.push(match given.get(*i).and_then(Option::as_ref) {
@@ -181,6 +183,7 @@ impl Back<'_> {
             sliced: &read,
             names: &[],
             keeps: false,
+            depth: names.first,
         };
         let mut all = looped(&back, |number, now, read| {
             let mut values = [&read[..carried + sliced], outside].concat();

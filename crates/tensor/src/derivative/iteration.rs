@@ -1,7 +1,7 @@
 //! One iteration of a loop, computed of other values: loops as the graphs that they stand for.
 
 use rustc_hash::FxHashMap;
-use svod_ir::graph::{Graph, Leaf, LoopBody, Op, Sources, UOp};
+use svod_ir::graph::{Graph, HostCall, Leaf, LoopBody, Op, Sources, UOp};
 use svod_ir::size::{Size, Variable};
 
 use crate::error::{Result, TensorError};
@@ -60,8 +60,7 @@ impl<'a> Iteration<'a> {
             let below: Sources = below.iter().map(|s| nodes[*s as usize].clone()).collect();
             let op = match node.op() {
                 Op::Host(call, ..) if var.is_some_and(|var| call.function().variables().contains(var)) => {
-                    let message = format!("{call} that reads the number of an iteration around it");
-                    return Err(TensorError::unsupported("gradient", message));
+                    return Err(reads_number(call));
                 }
                 Op::Loop(inner, output) if let Some(var) = var.filter(|var| mentions(inner, var)) => {
                     let inner = match bodies.get(inner.structure()) {
@@ -129,6 +128,7 @@ fn with_number(body: &LoopBody, var: &Variable, at: &dyn Fn(&Size) -> Size) -> R
                 nodes.push(node.clone());
                 continue;
             }
+            Op::Host(call, ..) if call.function().variables().contains(var) => return Err(reads_number(call)),
             // As deep as loops are in loops.
             Op::Loop(inner, output) if mentions(inner, var) => Op::Loop(with_number(inner, var, at)?, *output),
             op => with_sizes(op, at),
@@ -139,6 +139,11 @@ fn with_number(body: &LoopBody, var: &Variable, at: &dyn Fn(&Size) -> Size) -> R
     }
     let results = graph.roots().iter().map(|root| nodes[*root as usize].clone()).collect();
     Ok(LoopBody::new(body.var().clone(), body.params().to_vec(), results, body.carried())?)
+}
+
+/// The error of a step that reads the number of an iteration around it.
+fn reads_number(call: &HostCall) -> TensorError {
+    TensorError::unsupported("gradient", format!("{call} that reads the number of an iteration around it"))
 }
 
 /// An operation with other sizes in its data.

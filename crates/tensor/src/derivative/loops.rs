@@ -362,7 +362,7 @@ pub(super) fn zeros_there(like: &UOp) -> Result<UOp> {
 }
 
 /// A value, where another one is if it is on no device.
-pub(super) fn there(value: UOp, like: &UOp) -> Result<UOp> {
+pub(crate) fn there(value: UOp, like: &UOp) -> Result<UOp> {
     Ok(match like.device().filter(|_| value.place().is_none()) {
         Some(device) => value.copy_to(device)?,
         None => value,
@@ -387,9 +387,14 @@ thread_local! {
 impl Names {
     /// For loops over what a body computes, until this is dropped.
     fn enter(body: &LoopBody) -> Names {
-        let graph = Graph::new(body.results());
+        Names::over(Some(body.var()), body.results())
+    }
+
+    /// For loops over these results of one with this variable, if it has one.
+    pub(crate) fn over(var: Option<&Variable>, results: &[UOp]) -> Names {
+        let graph = Graph::new(results);
         let inner = graph.bodies();
-        let vars = inner.iter().map(|(body, ..)| body.var()).chain([body.var()]);
+        let vars = inner.iter().map(|(body, ..)| body.var()).chain(var);
         let number = |var: &Variable| var.name().strip_prefix("loop.").and_then(|n| n.parse::<usize>().ok());
         let own = vars.filter_map(number).map(|n| n + 1).max().unwrap_or(0);
         Names::from(own)
