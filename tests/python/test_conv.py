@@ -406,3 +406,39 @@ def test_rows_of_any_width_are_one_task_where_caches_hold_what_they_read() -> No
         images = data(2, 16, h, v)
         plan.execute(images)
         close(plan.outputs[0], reference(images, weights, 1, [(1, 1), (1, 1)], 1, 1), atol=2e-4)
+
+
+DEPTH_IN_BLOCKS = """stage s0 1 plane:32 task
+split out.a0.0 by 32 rest
+split out.a1.0 by 224 rest
+split out.a1.1 by 16 rest
+reorder out out.a0.0 out.a1.0 out.a0.1 out.a1.1 out.a1.2
+bind out.a0.0 task
+bind out.a1.0 task
+bind out.a1.2 vector
+at s0 out.a1.0
+split s0.a0.0 by 32 rest
+split s0.a0.1 by 8 pad
+split s0.a1.0 by 32 pad
+split s0.a2.0 by {} rest
+split s0.a2.1 by 16 rest
+reorder s0 s0.a2.0 s0.a2.1 s0.a0.0 s0.a1.0 s0.a0.1 s0.a0.2 s0.a1.1 s0.a2.2
+stage s0 0 panels:8 prepared
+at s0.plane s0.a2.0
+split s0.plane.a1_plane.0 by 16 rest
+bind s0.plane.a1_plane.1 vector
+micro s0 8 32"""
+
+
+@pytest.mark.parametrize(("block", "fits"), [(24, True), (20, False), (36, False)])
+def test_blocks_of_taps_begin_in_one_phase_however_often_they_are_cut(block: int, fits: bool) -> None:
+    x, w = data(1, 1, 1680), data(32, 1, 64)
+    schedule = svod.Schedule(DEPTH_IN_BLOCKS.format(block))
+    made = F.conv1d(svod.Tensor(x), svod.Tensor(w), stride=8)
+    if fits:
+        plan = made.prepare(schedules={0: schedule})
+        plan.execute()
+        close(plan.outputs[0], reference(x, w, 8, [(0, 0)], 1, 1), 1e-3)
+    else:
+        with pytest.raises(svod.ScheduleError, match="different phases"):
+            made.prepare(schedules={0: schedule})

@@ -61,7 +61,7 @@ impl Choice<'_> {
         let kept = product(k, &k.stages[stage].over).max(1);
         let points = product(k, axes);
         let division = Division::of(self.target);
-        let mut each = CPU.task / kept;
+        let mut each = division.part / kept;
         let mut parts = points / each.max(1);
         if self.target.groups.is_some() {
             parts = (points / division.part).min(division.parts / kept).max(1);

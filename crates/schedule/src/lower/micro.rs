@@ -290,17 +290,18 @@ impl Lowerer<'_> {
         if offset.variables().iter().any(|v| !counters.iter().any(|(_, l)| l.var == *v)) {
             return Ok(Vec::new());
         }
-        // Blocks of the depth begin where the first one's steps are theirs as well.
-        let block = |v: &Variable| {
-            let (_, own) = counters.iter().find(|(a, _)| a == v)?;
+        // Blocks of the depth begin where the first one's steps are theirs as well, however often the depth is cut. A loop of
+        // one round begins where the one around it does.
+        let begins = |v: &Variable| {
             let axis = depth.iter().map(|l| l.axis).find(|a| self.s.kernel.axes[a.index()].var == *v)?;
-            let outer = around.iter().rev().find(|o| o.axis == axis)?;
-            let (last, step) = (self.axis_extent(axis).upper_bound()? - 1, outer.step as i64);
-            // The only block is the first one.
-            let number = Variable::new(&format!("{}_block", own.var.name()), 0, last / step).ok()?;
-            (last >= step).then(|| Size::from(&number) * step)
+            let last = self.axis_extent(axis).upper_bound()? - 1;
+            let cuts = around.iter().enumerate().filter(|(_, l)| l.axis == axis && l.step as i64 <= last);
+            cuts.map(|(n, l)| {
+                let number = Variable::new(&format!("block_{n}"), 0, last / l.step as i64).ok()?;
+                Some(Size::from(&number) * l.step as i64)
+            })
+            .try_fold(Size::ZERO, |at, more| Some(at + more?))
         };
-        let begins = |v: &Variable| block(v).or_else(|| first(v));
         let goes_on = |v: &Variable| Some(begins(v)? + step(v)?);
         if self.position(found.b, &goes_on)? - self.position(found.b, &begins)? != offset {
             return Err(

@@ -1,4 +1,4 @@
-//! The numbers that decisions go by: all of them, and nowhere else.
+//! The numbers that decisions of this crate go by: all that have a name, and nowhere else.
 //!
 //! A file is a table of one subject, a row a constant: what it counts (its unit), and why it is what it is. What a
 //! target's description says, such as lanes, registers, caches, warps, is taken from there. What differs between CPUs

@@ -1,8 +1,7 @@
 //! What values are made of, if they are computed where they are read.
 
 use super::{is_barrier, is_source};
-use crate::costs::limits::kernels;
-use crate::costs::limits::kernels::MAX_REPEATED;
+use crate::costs::limits::kernels::{MAX_COUNTED, MAX_REPEATED};
 use crate::graph::place::is_transfer;
 use svod_ir::alu::Alu;
 use svod_ir::graph::walk::NodeIndex;
@@ -47,7 +46,7 @@ impl Costs {
             };
             let operations = |s: &NodeIndex| if expected(&costs, *s) { 0 } else { costs.operations[*s as usize] };
             let below = sources.iter().map(operations).fold(own, u32::saturating_add);
-            costs.operations.push(if memory { 0 } else { below.min(kernels::MAX_COUNTED) });
+            costs.operations.push(if memory { 0 } else { below.min(MAX_COUNTED) });
             let read = |s: &NodeIndex| {
                 let of = elements(&graph.nodes()[*s as usize]);
                 let bytes = match expected(&costs, *s) {

@@ -170,7 +170,7 @@ fn slide(kernel: &Kernel, sizes: &[Size], kept: AxisId, summed: &[AxisId]) -> Op
 impl Slide {
     /// Which phase of the plane a tap reads, where there are several.
     fn phase(&self, kernel: &Kernel) -> Option<Size> {
-        let tap = self.tap.filter(|_| self.stride > 1 && self.dilation % self.stride != 0)?;
+        let (tap, _) = self.period()?;
         Some((Size::from(&kernel.axes[tap.index()].var) * self.dilation).modulo(self.stride))
     }
 

@@ -251,13 +251,13 @@ impl Lowerer<'_> {
 
     /// A loop over the points of a range.
     fn each_point(&mut self, order: &Order, range: &Range, inside: &mut dyn FnMut(&mut Self, Size) -> Made) -> Made {
-        // As many as a block of which one test says whether any point is left.
         let (count, most) = match range {
             Range::Known { first, count } => {
                 return self.repeat(order, count, LoopKind::Serial, &mut |this, i| inside(this, first + &i));
             }
             Range::Counted { count, most } => (count.clone(), most.clone()),
         };
+        // So many points go with one test whether any is left.
         let block = Size::from(sorts::FEW);
         self.repeat(order, &most.ceil_div(&block), LoopKind::Serial, &mut |this, b| {
             let first = &b * &block;

@@ -269,7 +269,7 @@ fn read_lines(
 /// the last one, and the operand's mask does not say that it has nothing there: conditions on the place
 /// `stride * row + phase`, of which both sides are given, the smaller first.
 fn within(kernel: &Kernel, value: ExprId, s: &Slide, row: &Size, phase: &Size) -> Vec<(Size, Size)> {
-    let phases = if s.phase(kernel).is_some() { s.stride } else { 1 };
+    let phases = if s.period().is_some() { s.stride } else { 1 };
     let extent = &kernel.axes[s.kept.index()].extent;
     let place = (row + s.low) * s.stride + phase;
     let masked =
@@ -296,7 +296,7 @@ fn shared_zeros(kernel: &Kernel, value: ExprId, columns: &Slide, width: i64) -> 
 /// Whether an operand's mask says that a row of the plane along a window's axis lies outside of it, in
 /// all phases.
 fn is_zero(kernel: &Kernel, value: ExprId, slide: &Slide, row: i64) -> bool {
-    let phases = if slide.phase(kernel).is_some() { slide.stride } else { 1 };
+    let phases = if slide.period().is_some() { slide.stride } else { 1 };
     (0..phases).all(|phase| is_masked(kernel, value, slide, &Size::from(row), phase))
 }
 
