@@ -629,3 +629,13 @@ def test_steps_are_called_what_users_call_them() -> None:
     assert "inputs        0: float32 x 2, unused input 1: int64 x 3" in str(
         (a * 2).prepare(inputs=[a, b], unused_inputs=True)
     )
+
+
+def test_a_computed_start_is_counted_from_the_end_once() -> None:
+    x, start = svod.Tensor([0, 1, 2, 3, 4]), svod.Tensor(0).realize()
+    plan = x.narrow(0, start, 2).prepare(inputs=[start])
+    plan.execute(np.array(-2))
+    assert plan.outputs[0].tolist() == [3, 4]
+    for outside in (-7, 4):
+        with pytest.raises(svod.IndexError):
+            plan.execute(np.array(outside))

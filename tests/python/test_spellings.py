@@ -348,6 +348,8 @@ def test_numpy_names_what_is_taken_from_the_divisor() -> None:
         assert getattr(svod.Tensor(x), name)(1, ddof=1).tolist() == pytest.approx(wanted)
         with pytest.raises(svod.ArgumentTypeError, match=f"^{name}: correction and unbiased are one argument"):
             getattr(svod.Tensor(x), name)(ddof=1, unbiased=True)
+        with pytest.raises(svod.ArgumentTypeError, match=f"^{name}: correction and ddof are one argument"):
+            getattr(svod, name)(svod.Tensor(x), correction=0, ddof=1)
 
 
 def test_running_sums_of_a_vector_need_no_axis() -> None:

@@ -86,7 +86,8 @@ impl Tensor {
             return self.stand_for(op, value);
         }
         if slices.iter().any(|slice| matches!(slice, Slice::Every { .. }))
-            && let (Some(number), Some(written)) = (value.uniform(), inside(&slices, &extents)?)
+            && let Some(number) = value.uniform()
+            && let Some(written) = inside(&slices, &extents)?
         {
             let number = UOp::full(number, &extents)?;
             return self.stand_for(op, UOp::alu(Alu::Where, &[written, number, self.uop()])?);

@@ -203,7 +203,9 @@ impl Tensor {
         }
         let first = start.cast(DType::I64)?;
         let extent = Tensor::from_uop(size_value(extent)?);
-        let first = Tensor::select(&first.lt(0)?, first.add(extent)?, &first)?;
+        let first = Tensor::select(&first.lt(0)?, first.add(&extent)?, &first)?;
+        // What is negative still is outside, and not counted from the end once more.
+        let first = Tensor::select(&first.lt(0)?, &extent, &first)?;
         self.index_select(axis, &Tensor::from_uop(UOp::range(length.clone())?).add(first)?)
     }
 

@@ -287,9 +287,8 @@ fn one(py: Python<'_>, made: Computed) -> Result<Bound<'_, PyAny>> {
     Ok(Bound::new(py, PyTensor::from(made?))?.into_any())
 }
 
-/// By how much less than the number of elements a sum of squares is divided; `unbiased`, PyTorch's former option, is 1.
-///
-/// `ddof` is NumPy's name for it, and `unbiased` PyTorch's for 1 and 0.
+/// By how much less than the number of elements a sum of squares is divided. `ddof` is NumPy's name for it; `unbiased`,
+/// PyTorch's former option, is 1 or 0.
 fn corrected(
     op: &str,
     correction: Option<Real>,
@@ -297,6 +296,10 @@ fn corrected(
     unbiased: Option<bool>,
     default: f64,
 ) -> Result<f64> {
+    if correction.is_some() && ddof.is_some() {
+        let message = format!("{op}: correction and ddof are one argument: give only one of them");
+        return Err(Class::ArgumentType.raise(message));
+    }
     match (correction.or(ddof), unbiased) {
         (Some(_), Some(_)) => {
             Err(Class::ArgumentType
