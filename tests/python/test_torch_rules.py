@@ -198,3 +198,24 @@ def test_draws_of_integers(strict):
     torch._dynamo.reset()
     both = torch.compile(lambda w: torch.multinomial(w, 2), backend="svod")(weights)
     assert sorted(both.tolist()) == [0, 2]
+
+
+def test_distances_are_computed_as_they_are_asked_for():
+    x = torch.randn(40, 3, generator=torch.Generator().manual_seed(0)) * 1000
+    x[1] = x[0] + 0.01
+
+    def distances(x):
+        return torch.cdist(x, x, compute_mode="donot_use_mm_for_euclid_dist")
+
+    found, wanted = torch.compile(distances, backend="svod")(x), distances(x)
+    torch.testing.assert_close(found[0, 1], wanted[0, 1], rtol=1e-3, atol=0)
+
+
+@pytest.mark.parametrize("ceil", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int64])
+def test_pools_have_divisors_of_their_own_beyond_edges_and_of_integers(dtype, ceil):
+    def pool(x):
+        return torch.nn.functional.avg_pool2d(x, 2, ceil_mode=ceil, divisor_override=3)
+
+    x = torch.arange(25, dtype=dtype).reshape(1, 1, 5, 5)
+    torch.testing.assert_close(torch.compile(pool, backend="svod")(x), pool(x))

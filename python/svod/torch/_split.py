@@ -41,7 +41,7 @@ def _boxed(program: Program) -> Callable[..., Any]:
     def run(args: list[Any]) -> Any:
         return program(args)
 
-    run._boxed_call = True  # type: ignore[attr-defined]
+    vars(run)["_boxed_call"] = True
     return run
 
 

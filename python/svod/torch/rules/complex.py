@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -53,35 +52,25 @@ def sgn(x: svod.Tensor) -> svod.Tensor:
     return x.sgn()
 
 
-# What PyTorch numbers factors of spectra by: none, one over the root of the number of points, one over the number.
-_BY_NONE, _BY_ROOT, _BY_NUMBER = 0, 1, 2
+# By PyTorch's number of a factor, none, one over the root of the number of points, or one over it: the way in which a
+# transform has it.
+_FORWARD, _INVERSE = ("backward", "ortho", "forward"), ("forward", "ortho", "backward")
 
 
 @aten("_fft_c2c")
 def c2c(x: svod.Tensor, dim: Sequence[int], normalization: int, forward: bool) -> Any:
-    dims, count = tuple(dim), math.prod(x.shape[axis] for axis in dim)
     if forward:
-        return fft.fftn(x, dim=dims) * _factor(normalization, count)
-    # The inverse divides by the number of points.
-    return fft.ifftn(x, dim=dims) * (count * _factor(normalization, count))
+        return fft.fftn(x, dim=tuple(dim), norm=_FORWARD[normalization])
+    return fft.ifftn(x, dim=tuple(dim), norm=_INVERSE[normalization])
 
 
 @aten("_fft_r2c")
 def r2c(x: svod.Tensor, dim: Sequence[int], normalization: int, onesided: bool) -> Any:
-    dims, count = tuple(dim), math.prod(x.shape[axis] for axis in dim)
     transform: Callable[..., svod.Tensor] = fft.rfftn if onesided else fft.fftn
-    return transform(x, dim=dims) * _factor(normalization, count)
+    return transform(x, dim=tuple(dim), norm=_FORWARD[normalization])
 
 
 @aten("_fft_c2r", call=True)
 def c2r(call: Call, x: svod.Tensor, dim: Sequence[int], normalization: int, last: Any) -> Any:
-    dims = tuple(dim)
-    extents = [*(x.shape[axis] for axis in dims[:-1]), call.sizes(last)]
-    count = math.prod(extents)
-    return fft.irfftn(x, s=tuple(extents), dim=dims) * (count * _factor(normalization, count))
-
-
-def _factor(normalization: int, count: Any) -> Any:
-    if normalization == _BY_NONE:
-        return 1
-    return 1 / math.sqrt(count) if normalization == _BY_ROOT else 1 / count
+    extents = (*(x.shape[axis] for axis in dim[:-1]), call.sizes(last))
+    return fft.irfftn(x, s=extents, dim=tuple(dim), norm=_INVERSE[normalization])

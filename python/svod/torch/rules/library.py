@@ -15,6 +15,8 @@ _FUNCTIONS: dict[str, tuple[Callable[..., Any], Any]] = {
     "addbmm": (svod.addbmm, None),
     "copysign.Tensor": (svod.copysign, _FLOAT),
     "copysign.Scalar": (svod.copysign, _FLOAT),
+    "cummax": (svod.cummax, None),
+    "cummin": (svod.cummin, None),
     "diagonal_scatter": (svod.diagonal_scatter, None),
     "dist": (svod.dist, None),
     "fmax": (svod.fmax, _SAME),
@@ -22,10 +24,14 @@ _FUNCTIONS: dict[str, tuple[Callable[..., Any], Any]] = {
     "frexp.Tensor": (svod.frexp, None),
     "igamma": (svod.igamma, _FLOAT),
     "igammac": (svod.igammac, _FLOAT),
+    "kthvalue": (svod.kthvalue, None),
     "ldexp.Tensor": (svod.ldexp, None),
     "masked_scatter": (svod.masked_scatter, None),
     "median": (svod.median, None),
+    "median.dim": (svod.median, None),
+    "mode": (svod.mode, None),
     "nanmedian": (svod.nanmedian, None),
+    "nanmedian.dim": (svod.nanmedian, None),
     "polygamma": (svod.polygamma, None),
     "put": (svod.put, None),
     "take": (svod.take, None),
@@ -38,25 +44,3 @@ for _name, (_function, _promotion) in _FUNCTIONS.items():
 @aten("prims::fma", promotion=_SAME)
 def fma(x: Any, y: Any, z: Any) -> Any:
     return x * y + z
-
-
-def _along(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Of a tensor without axes, the one element and its position."""
-
-    def rule(x: svod.Tensor, *given: Any) -> Any:
-        return function(x, *given) if x.ndim else (x, svod.zeros((), dtype=svod.int64))
-
-    return rule
-
-
-# Values along an axis, and where each was.
-_ALONG: dict[str, Callable[..., Any]] = {
-    "cummax": svod.cummax,
-    "cummin": svod.cummin,
-    "kthvalue": svod.kthvalue,
-    "median.dim": svod.median,
-    "mode": svod.mode,
-    "nanmedian.dim": svod.nanmedian,
-}
-for _name, _function in _ALONG.items():
-    aten(_name)(_along(_function))

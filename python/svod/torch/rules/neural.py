@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -175,9 +174,8 @@ def avg_pool(
     step, around = _numbers(stride, rank) or size, _numbers(padding, rank)
     if divisor_override is None:
         return x.avg_pool(size, step, around, ceil_mode, count_include_pad)
-    if ceil_mode:
-        raise Unsupported("a divisor of one's own for windows beyond the edge")
-    return x.avg_pool(size, step, around) * (math.prod(size) / divisor_override)
+    pool = F.avg_pool2d if rank == 2 else F.avg_pool3d
+    return pool(x, size, step, around, ceil_mode, count_include_pad, divisor_override)
 
 
 @aten("_adaptive_avg_pool2d", "_adaptive_avg_pool3d", "adaptive_avg_pool1d")
@@ -277,9 +275,13 @@ def adaptive_max_pool(x: svod.Tensor, output_size: Sequence[int]) -> tuple[svod.
     return values, indices
 
 
+# How distances are computed, as PyTorch numbers it.
+_MODES = (None, "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
+
+
 @aten("_cdist_forward")
 def cdist(x: svod.Tensor, y: svod.Tensor, p: float, compute_mode: int | None = None) -> svod.Tensor:
-    return svod.cdist(x, y, p)
+    return svod.cdist(x, y, p, _MODES[compute_mode or 0])
 
 
 @aten("_cdist_backward")

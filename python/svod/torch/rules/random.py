@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import svod
+from svod.library import draws
 from svod.torch._table import Call, aten
 
 
@@ -68,27 +68,12 @@ def normal_of(call: Call, mean: Any, deviation: Any = 1.0, **_: Any) -> svod.Ten
     return drawn
 
 
-@aten("log_normal", call=True)
-def log_normal(call: Call, x: svod.Tensor, mean: float = 1, deviation: float = 2, **_: Any) -> svod.Tensor:
-    return (svod.randn(call.shape, dtype=svod.float64) * deviation + mean).exp()
+def _drawn(function: Callable[..., svod.Tensor]) -> Callable[..., svod.Tensor]:
+    return lambda x, *parameters, **_: function(x, *parameters)
 
 
-@aten("exponential", call=True)
-def exponential(call: Call, x: svod.Tensor, rate: float = 1, **_: Any) -> svod.Tensor:
-    drawn: svod.Tensor = -_above_zero(call.shape).log() / rate
-    return drawn
-
-
-@aten("cauchy", call=True)
-def cauchy(call: Call, x: svod.Tensor, median: float = 0, sigma: float = 1, **_: Any) -> svod.Tensor:
-    drawn: svod.Tensor = ((svod.rand(call.shape, dtype=svod.float64) - 0.5) * math.pi).tan() * sigma + median
-    return drawn
-
-
-@aten("geometric", call=True)
-def geometric(call: Call, x: svod.Tensor, p: float, **_: Any) -> svod.Tensor:
-    drawn: svod.Tensor = (_above_zero(call.shape).log() / math.log1p(-p)).ceil().clamp(1, None)
-    return drawn
+for _name in ("cauchy", "exponential", "geometric", "log_normal"):
+    aten(_name)(_drawn(getattr(draws, _name)))
 
 
 @aten("randperm", call=True)
@@ -99,8 +84,3 @@ def randperm(call: Call, *_: Any, **__: Any) -> svod.Tensor:
 @aten("multinomial")
 def multinomial(x: svod.Tensor, count: int, replacement: bool = False, **_: Any) -> svod.Tensor:
     return svod.multinomial(x, count, replacement)
-
-
-def _above_zero(shape: Any) -> svod.Tensor:
-    """Uniform in (0, 1]."""
-    return 1 - svod.rand(shape, dtype=svod.float64)
