@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, Self
 
 from svod._arguments import checked, checked_at_once, checked_init
-from svod._hooks import HookHandle, Hooks
+from svod._hooks import Hook, HookHandle, around
 from svod._place import place_of
 from svod._svod import ArgumentError, Error, Tensor, UnsupportedError, _enter_module, _leave_module, _set_grad_enabled
 
@@ -70,8 +70,8 @@ class Module:
     # Names of attributes that are buffers, and whether they are part of the state dict.
     _buffers: Mapping[str, bool] = {}
 
-    # What is called before and after `forward`.
-    _hooks: Hooks | None = None
+    # What is called before and after `forward`; another tuple where that is changed, so that `jit` sees it.
+    _hooks: tuple[Hook, ...] = ()
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -88,8 +88,8 @@ class Module:
         if forward is None:
             raise UnsupportedError(f"{type(self).__name__} cannot be called: it defines neither forward nor __call__")
         # Those of a class that calls this from its own `__call__` run around that.
-        if self._hooks is not None and not _is_running(self):
-            return self._hooks.around(self, forward, args, kwargs)
+        if self._hooks and not _is_running(self):
+            return around(self, self._hooks, forward, args, kwargs)
         return forward(*args, **kwargs)
 
     @checked_at_once
@@ -131,9 +131,9 @@ class Module:
         return self._hooked(hook, False, prepend, with_kwargs)
 
     def _hooked(self, hook: Callable[..., Any], before: bool, prepend: bool, with_kwargs: bool) -> HookHandle:
-        if self._hooks is None:
-            self._hooks = Hooks()
-        return self._hooks.add(hook, before, prepend, with_kwargs)
+        new: Hook = (hook, before, with_kwargs)
+        self._hooks = (new, *self._hooks) if prepend else (*self._hooks, new)
+        return HookHandle(self, new)
 
     @checked_at_once
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
@@ -399,7 +399,7 @@ def _located(method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
     def located(self: Module, /, *args: Any, **kwargs: Any) -> Any:
         modules = _running.modules
-        if _is_running(self):
+        if modules and modules[-1][0] is self:
             return method(self, *args, **kwargs)
         path = type(self).__name__
         if modules:
@@ -408,8 +408,8 @@ def _located(method: Callable[..., Any]) -> Callable[..., Any]:
         modules.append((self, path))
         _enter_module(path)
         try:
-            if self._hooks is not None and method.__name__ == "__call__":
-                return self._hooks.around(self, functools.partial(method, self), args, kwargs)
+            if self._hooks and method.__name__ == "__call__":
+                return around(self, self._hooks, functools.partial(method, self), args, kwargs)
             return method(self, *args, **kwargs)
         finally:
             _leave_module()

@@ -247,3 +247,17 @@ def test_hooks_are_part_of_what_is_traced_and_differentiated() -> None:
     assert svod.grad(lambda x: layer(x).sum())(x).tolist() == [[2.0, 2.0]]
     with pytest.raises(TypeError, match="register_forward_hook: hook"):
         layer.register_forward_hook(3)
+
+
+def test_jit_sees_hooks_that_come_and_go() -> None:
+    layer = nn.Identity()
+    run, x = svod.jit(layer), svod.Tensor([1.0])
+    first = layer.register_forward_hook(lambda module, args, result: result * 2)
+    assert run(x).tolist() == [2]
+    second = layer.register_forward_hook(lambda module, args, result: result + 1)
+    assert run(x).tolist() == [3]
+    first.remove()
+    assert run(x).tolist() == [2]
+    second.remove()
+    first.remove()
+    assert run(x).tolist() == [1]
