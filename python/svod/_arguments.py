@@ -132,9 +132,9 @@ def _no_operand(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> ArgumentTypeError | None:
     """The error of the first argument that may be anything and becomes no tensor."""
-    hints = _hints(function)
+    hints, parameters = _hints(function), inspect.signature(function).parameters
     for name, value in _bound(function, args, kwargs):
-        if hints.get(name) is Any:
+        if hints.get(name) is Any and (name not in parameters or value is not parameters[name].default):
             try:
                 _operands(value)
             except ArgumentTypeError as error:

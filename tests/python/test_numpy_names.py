@@ -235,3 +235,23 @@ def test_derivatives_pass_through() -> None:
     assert svod.grad(lambda v: svod.pad(v, 2, mode="edge").sum())(x).tolist() == [3, 1, 3]
     assert svod.grad(lambda v: svod.insert(svod.delete(v, 1), 0, 9).sum())(x).tolist() == [1, 0, 1]
     assert svod.grad(lambda v: svod.polyval(v, 2.0))(x).tolist() == [4, 2, 1]
+
+
+def test_edits_are_made_where_the_tensor_is() -> None:
+    a = np.arange(6.0).reshape(2, 3)
+    x = svod.Tensor(a).to("CPU:1")
+    for made, wanted in (
+        (svod.delete(x, 1, axis=1), np.delete(a, 1, axis=1)),
+        (svod.insert(x, 1, 7.0, axis=0), np.insert(a, 1, 7.0, axis=0)),
+        (svod.pad(x, 1, mode="edge"), np.pad(a, 1, mode="edge")),
+    ):
+        assert made.device == "CPU:1"
+        np.testing.assert_array_equal(made.numpy(), wanted)
+
+
+def test_edges_of_grids_are_lists_or_arrays() -> None:
+    x, y = np.array([0.0, 1.0, 1.5]), np.array([0.5, 1.0, 0.1])
+    for bins in ([[0.0, 1.0, 2.0], [0.0, 0.5, 1.0]], np.array([0.0, 1.0, 2.0]), np.int64(3)):
+        ours, theirs = svod.histogram2d(svod.Tensor(x), svod.Tensor(y), bins), np.histogram2d(x, y, bins)
+        for a, b in zip(ours, theirs, strict=True):
+            np.testing.assert_allclose(a.numpy(), b)

@@ -181,6 +181,7 @@ NUMBERS: dict[str, Callable[[Any, Any], Any]] = {
     "dot": lambda np, a: np.dot(a, [0.1, 0.2, 0.3, 0.4]),
     "matmul": lambda np, a: np.matmul(a, [0.1, 0.2, 0.3, 0.4]),
     "outer": lambda np, a: np.outer(a[0], [0.1, 0.2]),
+    "hstack of arrays": lambda np, a: np.hstack([F64[0], [0.1]]),
     "einsum": lambda np, a: np.einsum("ij,j->i", a, [0.1, 0.2, 0.3, 0.4]),
     "isin": lambda np, a: np.isin(a * 0 + 0.1, [0.1]),
 }
@@ -201,6 +202,11 @@ def test_layers_and_steps_between_take_numbers_of_python_with_all_their_digits()
     for end in ([0.1, 0.2, 0.3, 0.7], 0.1):
         wanted = F64 + 0.25 * (np.array(end) - F64)
         np.testing.assert_allclose(x.lerp(end, 0.25).numpy(), wanted, rtol=1e-13, atol=1e-16)
+
+
+def test_what_tells_singular_matrices_solves_with_all_digits() -> None:
+    found = svod.linalg.solve_ex(svod.Tensor(F64[:, :3]), [0.1, 0.2, 0.3]).result
+    np.testing.assert_allclose(found.numpy(), np.linalg.solve(F64[:, :3], [0.1, 0.2, 0.3]), rtol=1e-13)
 
 
 def test_several_axes_are_rolled_at_once() -> None:
@@ -233,8 +239,9 @@ def test_types_have_pytorchs_second_names_and_stars_import_none_of_them() -> Non
 def test_sequences_are_padded_as_pytorch_pads_them() -> None:
     torch = pytest.importorskip("torch")
     rows = [np.arange(n * 2, dtype=np.float32).reshape(n, 2) + 1 for n in (3, 1, 4)]
-    for options in ({}, {"batch_first": True}, {"padding_value": 7.0}, {"batch_first": True, "padding_side": "left"}):
-        ours = svod.nn.utils.pad_sequence([svod.Tensor(row) for row in rows], **options)  # type: ignore[arg-type]
+    several: list[dict[str, Any]] = [{}, {"batch_first": True}, {"padding_value": 7.0}]
+    for options in (*several, {"batch_first": True, "padding_side": "left"}):
+        ours = svod.nn.utils.pad_sequence([svod.Tensor(row) for row in rows], **options)
         theirs = torch.nn.utils.rnn.pad_sequence([torch.tensor(row) for row in rows], **options)
         np.testing.assert_array_equal(ours.numpy(), theirs.numpy())
     with pytest.raises(svod.ShapeError, match="pad_sequence: shapes that differ in their first extent"):

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Any
 
+import numpy as np
+
 from svod._svod import ArgumentTypeError, Tensor, _tensor
 
 __all__ = ["SPELLINGS", "assigning", "beside", "forwarding", "public", "together"]
@@ -117,12 +119,12 @@ def public(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def beside(given: Any, others: Iterable[Any]) -> Tensor:
-    """The tensor of what is given; Python's numbers have all their digits beside a tensor of 64-bit floats."""
+    """The tensor of what is given; Python's numbers have all their digits beside what has 64-bit floats."""
     made = _tensor(given)
     wide = _WIDE.get(made.dtype.name)
     if wide is None or type(given) not in (float, complex, list, tuple):
         return made
-    is_wide = any(type(one) is Tensor and one.dtype.name in _WIDE.values() for one in others)
+    is_wide = any(isinstance(one, (Tensor, np.ndarray)) and one.dtype.name in _WIDE.values() for one in others)
     return Tensor(given, wide) if is_wide else made
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any
 
 from svod._svod import (
@@ -12,6 +13,7 @@ from svod._svod import (
     ShapeError,
     Tensor,
     _operands,
+    _tensor,
     arange,
     cat,
     float32,
@@ -267,7 +269,7 @@ def histogram2d(
         raise ShapeError(f"histogram2d: as many x as y are expected, not shapes {x.shape} and {y.shape}")
     points = stack(list(_operands(x, y)), 1)
     points = points if points.dtype.is_floating_point else points.float()
-    several = (bins, bins) if isinstance(bins, int) else tuple(bins)
+    several = (bins, bins) if isinstance(bins, Integral) else tuple(bins)
     if len(several) != 2:
         several = (bins, bins)
     ends = None if range is None else [end for pair in range for end in pair]
@@ -299,7 +301,7 @@ def histogramdd(
     places, edges = [], []
     for d, one in enumerate(each):
         limits = None if range is None else range[2 * d : 2 * d + 2]
-        lines = one if isinstance(one, Tensor) else _edges(points[:, d], one, limits)
+        lines = _edges(points[:, d], int(one), limits) if isinstance(one, Integral) else _tensor(one)
         edges.append(lines)
         places.append(_bin(points[:, d], lines))
     counts = [line.shape[0] - 1 for line in edges]

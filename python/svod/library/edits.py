@@ -8,7 +8,6 @@ import numpy as np
 
 from svod._svod import ArgumentError, IndexError, ShapeError, Tensor, _operands, cat
 from svod.library._spelling import beside
-from svod.nn import functional as F
 
 __all__ = ["append", "copy", "delete", "insert", "pad"]
 
@@ -54,7 +53,7 @@ def delete(x: Tensor, obj: Any, /, axis: int | None = None) -> Tensor:
         kept = np.delete(np.arange(extent), _host(obj))
     except (ValueError, LookupError) as error:
         raise IndexError(f"delete: obj: {obj!r} is no part of axis {axis}, whose extent is {extent}") from error
-    return x.index_select(axis, Tensor(kept))
+    return _picked(x, axis, kept)
 
 
 def insert(x: Tensor, obj: Any, values: Any, /, axis: int | None = None) -> Tensor:
@@ -93,7 +92,7 @@ def insert(x: Tensor, obj: Any, values: Any, /, axis: int | None = None) -> Tens
     order = np.empty(extent + len(at), np.int64)
     order[put] = extent + np.arange(len(at))
     order[np.delete(np.arange(len(order)), put)] = np.arange(extent)
-    return cat([x, new], axis).index_select(axis, Tensor(order))
+    return _picked(cat([x, new], axis), axis, order)
 
 
 def pad(x: Tensor, pad_width: Any, /, mode: str = "constant", *, constant_values: Any = 0) -> Tensor:
@@ -120,12 +119,16 @@ def pad(x: Tensor, pad_width: Any, /, mode: str = "constant", *, constant_values
             extent = _extent("pad", x, axis)
             if extent == 0:
                 raise ShapeError(f"pad: axis {axis} of {x.shape} has nothing that {mode!r} could repeat")
-            x = x.index_select(axis, Tensor(np.pad(np.arange(extent), (before, behind), mode=mode)))  # type: ignore[call-overload]
+            how: Any = mode
+            x = _picked(x, axis, np.pad(np.arange(extent), (before, behind), mode=how))
     return x
 
 
 def _with_constants(x: Tensor, widths: Any, values: Any) -> Tensor:
     """As many elements around, axis by axis, so that those of a later one are in the corners."""
+    # Layers take time to load, and are for nothing else here.
+    from svod.nn import functional as F
+
     if len({*values.ravel().tolist()}) <= 1:
         value = values.ravel()[0].item() if values.size else 0
         return F.pad(x, widths[::-1].ravel().tolist(), value=value)
@@ -143,6 +146,12 @@ def _pairs(name: str, given: Any, axes: int) -> Any:
     except ValueError:
         message = f"pad: {name}: a number, a pair, or a pair for each of {axes} axes is expected, not {given!r}"
         raise ArgumentError(message) from None
+
+
+def _picked(x: Tensor, axis: int, positions: Any) -> Tensor:
+    """The elements at positions of an axis, which are known here."""
+    index = Tensor(positions)
+    return x.index_select(axis, index.to(x.device) if isinstance(x.device, str) else index)
 
 
 def _host(given: Any) -> Any:

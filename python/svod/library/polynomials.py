@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from svod import linalg
 from svod._svod import ArgumentError, ShapeError, Tensor, _operands, _tensor, arange, cat, ones, stack, zeros
 from svod.library.reductions import _as_floats
 
@@ -66,6 +65,8 @@ def polyfit(x: Tensor, y: Tensor, deg: int, /, *, rcond: float | None = None, w:
     scale = powers.square().sum(0).sqrt()
     scale = scale + (scale == 0)
     cut = x.shape[0] * 2.0**-52 if rcond is None else rcond
+    from svod import linalg
+
     found = linalg.pinv(powers / scale, rtol=cut).cast(values.dtype) @ values
     return (found / (scale if y.ndim == 1 else scale.unsqueeze(1))).cast(dtype)
 
@@ -148,6 +149,8 @@ def roots(p: Tensor, /) -> Tensor:
         return zero_roots
     companion = np.diag(np.ones(len(values) - 2, values.dtype), -1)
     companion[0] = -values[1:] / values[0]
+    from svod import linalg
+
     return cat([linalg.eigvals(Tensor(companion)), zero_roots], 0)
 
 

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from svod._extension import public
-from svod._svod import ExecutionError, Tensor, _tensor, eye, full, where, zeros
+from svod._svod import ExecutionError, Tensor, eye, full, where, zeros
+from svod.library._spelling import together
 from svod.library.dtypes import result_type
 from svod.linalg._factors import cholesky
 from svod.linalg._matrices import column, diagonal_of, matrices
@@ -75,7 +76,8 @@ def solve_ex(x1: Any, x2: Any, /, *, left: bool = True, check_errors: bool = Fal
     >>> svod.linalg.solve_ex([[2.0, 0.0], [0.0, 0.0]], [1.0, 1.0]).info.item()
     2
     """
-    a, b = matrices("solve_ex", x1, square=True), _tensor(x2)
+    x1, b = together([x1, x2])
+    a = matrices("solve_ex", x1, square=True)
     # What is eliminated: in the type of the solution, and turned where it is on the right.
     a = a.astype(result_type(a, b))
     of = a if left else a.mT
