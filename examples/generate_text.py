@@ -1,4 +1,4 @@
-"""Writes text with a model of a folder: GPT-2, Llama, Mistral or Qwen2, with its tokenizer.
+"""Writes text with a model of a folder: GPT-2, Llama, Mistral, Qwen2 or Qwen3, with its tokenizer.
 
     python examples/generate_text.py FOLDER "Once upon a time" [--tokens 100] [--temperature 0.8] [--top-p 0.95]
 
