@@ -200,10 +200,9 @@ impl Call<'_> {
             // aligned, and apart: a carried value's next one is in the other of its two places.
             unsafe { run.run(&inputs, &targets, self.watch)? };
             for (at, from) in from.iter().enumerate().skip(results + usize::from(is_while)) {
+                let From::Output(n) = from else { continue };
                 // SAFETY: a flag is a byte that the run has written where the output is, which equal flags share.
-                if let From::Output(n) = from
-                    && unsafe { *targets[*n] } != 0
-                {
+                if unsafe { *targets[*n] } != 0 {
                     return Err(Stop::Flag(at - results - usize::from(is_while)));
                 }
             }
