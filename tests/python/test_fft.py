@@ -175,3 +175,19 @@ def test_sizes_may_be_symbolic(norm: str) -> None:
 def test_names_of_pytorch() -> None:
     x = draw(3, 4)
     assert svod.fft.fft(x, 5, 0).shape == svod.fft.fft(input=x, n=5, dim=0).shape == (5, 4)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_derivatives_along_any_axis_are_those_along_the_last(axis: int) -> None:
+    x, weights = draw(3, 4, 5, dtype=np.float64), draw(3, 4, 5, dtype=np.float64)
+
+    def loss(x: svod.Tensor, weights: svod.Tensor, axis: int) -> svod.Tensor:
+        spectrum = svod.fft.fft(svod.fft.rfft(x, axis=axis), axis=axis)
+        return (svod.fft.irfft(spectrum, n=x.shape[axis], axis=axis).sin() * weights).sum()
+
+    moved = [svod.Tensor(np.swapaxes(one, axis, -1)) for one in (x, weights)]
+    along_last = svod.grad(loss)(*moved, -1).transpose(axis, -1)
+    found = svod.grad(loss)(svod.Tensor(x), svod.Tensor(weights), axis)
+    np.testing.assert_allclose(found, along_last, rtol=1e-12, atol=1e-12)
+    mapped = svod.vmap(lambda one: svod.fft.rfft(one, axis=0))(svod.Tensor(x))
+    np.testing.assert_allclose(mapped, np.fft.rfft(x, axis=1), rtol=1e-12, atol=1e-12)

@@ -8,8 +8,6 @@ pub mod fft;
 pub mod linalg;
 mod small;
 
-use std::sync::Mutex;
-
 /// Runs a function for each number below the first argument, on whichever threads.
 pub type Parallel<'a> = dyn Fn(usize, &(dyn Fn(usize) + Sync)) + 'a;
 
@@ -20,24 +18,4 @@ pub fn group_of(count: usize, operations: usize) -> usize {
     const MOST: usize = 64;
     let groups = (count.saturating_mul(operations) / WORTH).clamp(1, MOST).min(count.max(1));
     count.div_ceil(groups).max(1)
-}
-
-/// Calls a function for each row of the operand and the result, groups of rows in parallel. A row takes so many operations.
-fn rows<T: Sync, R: Send>(
-    operand: (&[T], usize),
-    result: (&mut [R], usize),
-    operations: usize,
-    parallel: &Parallel<'_>,
-    work: impl Fn(&[T], &mut [R]) + Sync,
-) {
-    let ((from, wide), (to, narrow)) = (operand, result);
-    let count = from.len().checked_div(wide).unwrap_or(0);
-    let each = group_of(count, operations);
-    let parts = from.chunks(each * wide.max(1)).zip(to.chunks_mut(each * narrow.max(1)));
-    let parts: Vec<Mutex<(&[T], &mut [R])>> = parts.map(Mutex::new).collect();
-    parallel(parts.len(), &|task| {
-        let mut part = parts[task].lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let (from, to) = &mut *part;
-        from.chunks(wide.max(1)).zip(to.chunks_mut(narrow.max(1))).for_each(|(from, to)| work(from, to));
-    });
 }

@@ -1,4 +1,4 @@
-//! Discrete Fourier transforms, without a factor: functions of the host over the last dimension.
+//! Discrete Fourier transforms, without a factor: functions of the host along an axis.
 //!
 //! A transform is linear, so that its derivative is its transpose, which is the transform in the other direction; that of
 //! real numbers has to add up what the half that it leaves out would say as well.
@@ -27,10 +27,9 @@ impl Tensor {
             true => self.clone(),
             false => Tensor::complex(self, 0.0)?,
         };
-        x.along_last("fft", axis, &|x| {
-            let pull = move |g: &Tensor| g.fft(-1, !backward);
-            x.transformed(kind, false)?.as_complex()?.with_pull("fft", x, pull)
-        })
+        let axis = Axis::of("fft", axis, &x)?;
+        let pull = move |g: &Tensor| g.fft(axis.from_last(), !backward);
+        x.transformed(kind, false, axis)?.as_complex()?.with_pull("fft", &x, pull)
     }
 
     /// The first n/2 + 1 results of the transform of real numbers along an axis; the others are their conjugates.
@@ -42,17 +41,15 @@ impl Tensor {
             DType::F32 | DType::F64 => self.clone(),
             _ => self.cast(DType::F32)?,
         };
-        x.along_last("rfft", axis, &|x| {
-            let n = x.shape()[x.rank() - 1].clone();
-            let pull = move |g: &Tensor| {
-                let known = &g.shape()[g.rank() - 1];
-                let mut by = vec![(Size::ZERO, Size::ZERO); g.rank()];
-                by[g.rank() - 1] = (Size::ZERO, &n - known);
-                let zero = svod_dtype::Const::zero(g.dtype());
-                Tensor::from_uop(g.uop().pad(by, zero)?).fft(-1, true)?.real()
-            };
-            x.transformed(Transform::Half, false)?.as_complex()?.with_pull("rfft", x, pull)
-        })
+        let axis = Axis::of("rfft", axis, &x)?;
+        let n = axis.extent(&x);
+        let pull = move |g: &Tensor| {
+            let mut by = vec![(Size::ZERO, Size::ZERO); g.rank()];
+            by[axis.index(g)] = (Size::ZERO, &n - axis.extent(g));
+            let zero = svod_dtype::Const::zero(g.dtype());
+            Tensor::from_uop(g.uop().pad(by, zero)?).fft(axis.from_last(), true)?.real()
+        };
+        x.transformed(Transform::Half, false, axis)?.as_complex()?.with_pull("rfft", &x, pull)
     }
 
     /// The n real numbers whose transform backward, along an axis, has these first n/2 + 1 terms, without a factor.
@@ -61,33 +58,23 @@ impl Tensor {
             true => self.clone(),
             false => Tensor::complex(self, 0.0)?,
         };
-        x.along_last("irfft", axis, &|x| {
-            let half = x.shape()[x.rank() - 1].clone();
-            // All but those that are their own conjugates stand for two.
-            let pull = move |g: &Tensor| {
-                let at = Tensor::from_uop(UOp::range(half.clone())?);
-                let last = if odd { half.clone() } else { &half - 1 };
-                let twice = at.gt(0)?.bitwise_and(at.lt(last)?)?;
-                g.rfft(-1)?.mul(Tensor::select(&twice, 2.0, 1.0)?.cast(g.dtype())?)
-            };
-            x.transformed(Transform::Real, odd)?.with_pull("irfft", x, pull)
-        })
+        let axis = Axis::of("irfft", axis, &x)?;
+        let half = axis.extent(&x);
+        // All but those that are their own conjugates stand for two.
+        let pull = move |g: &Tensor| {
+            let at = Tensor::from_uop(UOp::range(half.clone())?);
+            let last = if odd { half.clone() } else { &half - 1 };
+            let twice = Tensor::select(&at.gt(0)?.bitwise_and(at.lt(last)?)?, 2.0, 1.0)?.cast(g.dtype())?;
+            let along = std::iter::once(half.clone()).chain(vec![Size::from(1); axis.0]);
+            g.rfft(axis.from_last())?.mul(twice.reshape(&along.collect::<Vec<Size>>())?)
+        };
+        x.transformed(Transform::Real, odd, axis)?.with_pull("irfft", &x, pull)
     }
 
-    /// What a function makes of the value with an axis as its last one.
-    fn along_last(&self, op: &'static str, axis: i64, of: &dyn Fn(&Tensor) -> Result<Tensor>) -> Result<Tensor> {
-        let axis = axis_of(op, axis, self.rank())? as i64;
-        let last = self.rank() as i64 - 1;
-        match axis == last {
-            true => of(self),
-            false => of(&self.transpose(axis, last)?)?.transpose(axis, last),
-        }
-    }
-
-    /// The transform of the last dimension, over pairs of what is complex.
-    fn transformed(&self, kind: Transform, odd: bool) -> Result<Tensor> {
+    /// The transform along an axis, over pairs of what is complex.
+    fn transformed(&self, kind: Transform, odd: bool, axis: Axis) -> Result<Tensor> {
         let pairs = if self.dtype().is_complex() { self.as_real()? } else { self.clone() };
-        Ok(Tensor::host(of(kind, odd), &[&pairs])?.swap_remove(0))
+        Ok(Tensor::host(of(kind, odd, axis), &[&pairs])?.swap_remove(0))
     }
 
     /// A value with the derivative of a linear function of one operand.
@@ -103,9 +90,32 @@ impl Tensor {
     }
 }
 
+/// An axis, by the number of those behind it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Axis(usize);
+
+impl Axis {
+    fn of(op: &'static str, axis: i64, x: &Tensor) -> Result<Axis> {
+        Ok(Axis(x.rank() - 1 - axis_of(op, axis, x.rank())?))
+    }
+
+    /// The axis as a tensor's methods take it.
+    fn from_last(self) -> i64 {
+        -(self.0 as i64) - 1
+    }
+
+    fn index(self, x: &Tensor) -> usize {
+        x.rank() - 1 - self.0
+    }
+
+    fn extent(self, x: &Tensor) -> Size {
+        x.shape()[self.index(x)].clone()
+    }
+}
+
 /// The function of a transform: the same one each time, so that equal transforms are one.
-fn of(kind: Transform, odd: bool) -> Arc<Function> {
-    type Made = HashMap<(Transform, bool), Arc<Function>>;
+fn of(kind: Transform, odd: bool, axis: Axis) -> Arc<Function> {
+    type Made = HashMap<(Transform, bool, Axis), Arc<Function>>;
     static MADE: LazyLock<Mutex<Made>> = LazyLock::new(Mutex::default);
     let mut made = MADE.lock();
     let make = || {
@@ -115,37 +125,45 @@ fn of(kind: Transform, odd: bool) -> Arc<Function> {
             Transform::Half => "rfft",
             Transform::Real => "irfft",
         };
-        let rule = move |operands: &[(DType, &[Size])]| rule(kind, odd, operands);
-        function(name, rule, move |args| run::<f32>(kind, args), move |args| run::<f64>(kind, args))
+        let rule = move |operands: &[(DType, &[Size])]| rule(kind, odd, axis, operands);
+        function(name, rule, move |args| run::<f32>(kind, axis, args), move |args| run::<f64>(kind, axis, args))
     };
-    made.entry((kind, odd)).or_insert_with(make).clone()
+    made.entry((kind, odd, axis)).or_insert_with(make).clone()
 }
 
-fn rule(kind: Transform, odd: bool, operands: &[(DType, &[Size])]) -> Ruled {
+/// What a transform gives: lines of the axis, before the parts of what is complex.
+fn rule(kind: Transform, odd: bool, axis: Axis, operands: &[(DType, &[Size])]) -> Ruled {
     let (dtype, shape) = operands[0];
     let two = Size::from(2);
-    let result: Vec<Size> = match (kind, shape) {
-        (Transform::Forward | Transform::Backward, shape) => shape.to_vec(),
-        (Transform::Half, [batch @ .., n]) => batch.iter().cloned().chain([n.floordiv(two.clone()) + 1, two]).collect(),
-        (Transform::Real, [batch @ .., half, _]) => {
-            let n = (half - 1) * two + Size::from(usize::from(odd));
-            batch.iter().cloned().chain([n]).collect()
+    let parts = usize::from(kind != Transform::Half);
+    let Some(at) = shape.len().checked_sub(1 + axis.0 + parts) else { return Err("takes an axis".into()) };
+    let mut result = shape.to_vec();
+    match kind {
+        Transform::Forward | Transform::Backward => {}
+        Transform::Half => {
+            result[at] = shape[at].floordiv(two.clone()) + 1;
+            result.push(two);
         }
-        _ => return Err("takes rows".into()),
-    };
+        Transform::Real => {
+            result[at] = (&shape[at] - 1) * two + Size::from(usize::from(odd));
+            result.pop();
+        }
+    }
     Ok(vec![(dtype, result.into())])
 }
 
-fn run<T: Plain + fft::Float>(kind: Transform, args: &HostArgs) -> std::result::Result<(), CustomError> {
+fn run<T: Plain + fft::Float>(kind: Transform, axis: Axis, args: &HostArgs) -> std::result::Result<(), CustomError> {
     let (operand, result) = (&args.operands[0], &args.results[0]);
-    let (extents, at) = match kind {
-        Transform::Half => (&operand.extents, operand.extents.len() - 1),
-        Transform::Real => (&result.extents, result.extents.len() - 1),
-        _ => (&operand.extents, operand.extents.len() - 2),
+    // The extents of real numbers, or of pairs.
+    let (extents, parts) = match kind {
+        Transform::Half => (&operand.extents, 0),
+        Transform::Real => (&result.extents, 0),
+        _ => (&operand.extents, 1),
     };
-    let n = extents[at];
-    if n > 0 {
-        fft::transform(kind, n, elements::<T>(operand)?, elements_mut::<T>(result)?, &parallel);
+    let at = extents.len() - 1 - axis.0 - parts;
+    let behind = extents[at + 1..extents.len() - parts].iter().product();
+    if extents[at] > 0 {
+        fft::transform(kind, extents[at], behind, elements::<T>(operand)?, elements_mut::<T>(result)?, &parallel);
     }
     Ok(())
 }

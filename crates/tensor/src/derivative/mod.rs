@@ -36,6 +36,7 @@ mod indexed;
 mod iteration;
 pub(crate) mod loops;
 mod scalars;
+mod sums;
 mod table;
 mod variables;
 mod walk;

@@ -116,10 +116,15 @@ pub fn cotangent(step: &Step<'_>, i: usize) -> Result<Option<UOp>> {
 
 /// The sum over what `Expand` repeated.
 pub(super) fn unexpanded(g: &UOp, source: &UOp) -> Result<UOp> {
-    let new = g.rank() - source.rank();
-    let repeated = |axis: usize| source.shape()[axis - new] == Size::ONE && g.shape()[axis] != Size::ONE;
-    let axes: Vec<usize> = (0..g.rank()).filter(|axis| *axis < new || repeated(*axis)).collect();
+    let axes: Vec<usize> = repeated_axes(g, source).collect();
     Ok(sum(g, &axes)?.reshape(source.shape_arc().clone())?)
+}
+
+/// The axes along which `Expand` repeats a source to the shape of a value.
+pub(super) fn repeated_axes(value: &UOp, source: &UOp) -> impl Iterator<Item = usize> {
+    let new = value.rank() - source.rank();
+    let repeated = move |axis: usize| source.shape()[axis - new] == Size::ONE && value.shape()[axis] != Size::ONE;
+    (0..value.rank()).filter(move |axis| *axis < new || repeated(*axis))
 }
 
 /// A cotangent where the value is that it belongs to.

@@ -13,6 +13,7 @@ use super::control;
 use super::given::Rule;
 use super::iteration::unrolled;
 use super::loops;
+use super::sums;
 use super::table::{Step, cotangent};
 use super::windows;
 use crate::error::Result;
@@ -210,10 +211,10 @@ impl Walk {
             let is_active = is_target || self.places[at].below.iter().any(|s| self.places[*s as usize].is_active);
             self.places[at].is_active = is_active;
         }
-        let mut cotangents: Vec<Option<UOp>> = vec![None; self.places.len()];
+        // What the users of each value pass on to it.
+        let mut passed: Vec<Vec<UOp>> = vec![Vec::new(); self.places.len()];
         for (value, g) in given {
-            let at = self.index[&value.resolved().id()] as usize;
-            join(&mut cotangents[at], g.clone())?;
+            passed[self.index[&value.resolved().id()] as usize].push(g.clone());
         }
         let mut found: Vec<Option<UOp>> = vec![None; targets.len()];
         // The cotangents of the outputs of steps that have several.
@@ -227,15 +228,24 @@ impl Walk {
                 for (below, part) in place.below.iter().zip(parts) {
                     if let Some(part) = part {
                         part.inherit_origin(&place.value);
-                        join(&mut cotangents[*below as usize], part)?;
+                        passed[*below as usize].push(part);
                     }
                 }
                 continue;
             }
-            let Some(g) = cotangents[at].take().filter(|_| place.is_active) else { continue };
-            if let Some(target) = self.target(at)
-                && let Some(which) = wanted.get(&target)
-            {
+            let parts = std::mem::take(&mut passed[at]);
+            if parts.is_empty() || !place.is_active {
+                continue;
+            }
+            let which = self.target(at).and_then(|target| wanted.get(&target));
+            if let (Op::Expand(_), None) = (&place.op, which) {
+                let part = sums::unexpanded(&parts, &place.sources[0])?;
+                part.inherit_origin(&place.value);
+                passed[place.below[0] as usize].push(part);
+                continue;
+            }
+            let g = sums::total(&parts)?;
+            if let Some(which) = which {
                 join(&mut found[*which], g.clone())?;
             }
             if let (Some((_, output)), [whole]) = (Whole::of(&place.op), &place.below[..])
@@ -261,7 +271,7 @@ impl Walk {
                 };
                 if let Some(part) = part {
                     part.inherit_origin(&place.value);
-                    join(&mut cotangents[*below as usize], part)?;
+                    passed[*below as usize].push(part);
                 }
             }
         }
