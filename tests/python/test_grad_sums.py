@@ -105,3 +105,17 @@ def test_a_recurrent_weight_has_one_contraction_over_time() -> None:
     x, w = draw(STEPS, 4, 64, dtype="float32"), draw(64, 64, dtype="float32") * 0.1
     explained = str(svod.grad(recurrent, argnums=1)(x, w).prepare().explain())
     assert f"matmul_64x64x{STEPS * 4}" in explained, explained
+
+
+def test_the_gradient_by_what_is_padded_is_no_larger_than_that() -> None:
+    """Of the zeros around a convolution's input nothing is computed."""
+    x, w = draw(2, 32, 4, 4, dtype="float32"), draw(32, 32, 3, 3, dtype="float32")
+    explained = str(svod.grad(lambda x: svod.conv2d(x, w, padding=1).sin().sum())(x).prepare().explain())
+    assert "2x32x6x6" not in explained, explained
+
+
+def test_the_weights_of_a_strided_convolution_are_turned_once() -> None:
+    """They are the same for each example."""
+    x, w = draw(16, 32, 8, 8, dtype="float32"), draw(32, 32, 3, 3, dtype="float32")
+    gradient = svod.grad(lambda x: svod.conv2d(x, w, stride=2, padding=1).sin().sum())(x)
+    assert "map_16x32x2x2" not in str(gradient.prepare().explain())

@@ -30,6 +30,7 @@ pub(crate) mod algebra;
 pub(crate) mod attention;
 mod checkpoint;
 mod control;
+mod cropped;
 mod folds;
 mod given;
 mod indexed;

@@ -9,6 +9,7 @@ use svod_ir::kernel::Monoid;
 use svod_ir::size::Size;
 
 use super::algebra::{inverse, padded, repeated, sum, zeros};
+use super::cropped::cropped;
 use super::{folds, indexed, scalars, windows};
 use crate::error::{Result, TensorError, show_operands};
 
@@ -43,7 +44,7 @@ pub fn cotangent(step: &Step<'_>, i: usize) -> Result<Option<UOp>> {
         Op::Expand(_) => unexpanded(g, source)?,
         Op::Pad(by, _) => {
             let kept = by.iter().zip(source.shape()).map(|((before, _), n)| (before.clone(), before + n));
-            g.shrink(kept.collect::<Vec<_>>())?
+            cropped(g, &kept.collect::<Vec<_>>())?
         }
         Op::Shrink(to) => {
             let mut back = g.clone();

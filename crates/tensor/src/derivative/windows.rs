@@ -146,12 +146,12 @@ impl Product {
         let mut terms = moving.permute(&order)?.reshape(spread)?;
         if self.fixed.is_some() || phases > 0 {
             let mut fixed = self.turned(slides, rank, &terms)?;
-            if self.fixed.is_some() && phases > 0 {
-                // Small beside what it is multiplied by, and then read in order.
-                fixed = fixed.contiguous()?;
-            }
             let with_phases = [&terms.shape()[..rank], &vec![Size::ONE; phases], &terms.shape()[rank..]].concat();
             terms = terms.reshape(with_phases)?;
+            if self.fixed.is_some() && phases > 0 {
+                // Small beside what it is multiplied by, and then read in order.
+                fixed = once(fixed, &terms)?.contiguous()?;
+            }
             let extent = |(a, b): (&Size, &Size)| if *a == Size::ONE { b.clone() } else { a.clone() };
             let full: Vec<Size> = terms.shape().iter().zip(fixed.shape()).map(extent).collect();
             terms = mul(&terms.expand(full.clone())?, &fixed.expand(full)?)?;
@@ -326,6 +326,13 @@ fn as_product(x: &UOp) -> Result<Option<(UOp, UOp)>> {
     };
     let factors = node.sources();
     Ok(Some((moved(&factors[0])?, moved(&factors[1])?)))
+}
+
+/// A value without what movements repeated in it, where another one that it is multiplied by has as many elements.
+fn once(x: UOp, beside: &UOp) -> Result<UOp> {
+    let has = |axis: usize| x.shape()[axis] != Size::ONE && x.shape()[axis] == beside.shape()[axis];
+    let repeated: Vec<usize> = (0..x.rank()).filter(|axis| has(*axis) && is_repeated(&x, *axis)).collect();
+    repeated.into_iter().try_fold(x, |x, axis| first(&x, axis))
 }
 
 /// Whether all elements along an axis are known to be one value, which movements repeated.
