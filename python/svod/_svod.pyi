@@ -75,6 +75,7 @@ __all__ = [
     "_is_tracing",
     "_iterate",
     "_leave_module",
+    "_may_be_differentiated",
     "_onnx_operators",
     "_operands",
     "_positions",
@@ -4302,6 +4303,7 @@ def _batched(
     values: Sequence[Tensor], examples: Sequence[Tensor], batches: Sequence[Tensor]
 ) -> list[Tensor | None]: ...
 def _checkpointed(name: str, value: Tensor, arguments: Sequence[Tensor]) -> Tensor: ...
+def _may_be_differentiated(tensor: Tensor) -> builtins.bool: ...
 def _with_derivative(
     name: str, value: Tensor, operands: Sequence[Tensor], function: Callable[[Tensor], list[Tensor | None]]
 ) -> Tensor: ...

@@ -412,6 +412,7 @@ POINTS: dict[str, tuple[Any, Any, list[float], list[float]]] = {
         [-1.0, 2.0],
         [0, 1],
     ),
+    "amax with NaN": (lambda x: x.amax(0), lambda x: x.amax(0), [3.0, np.nan, 3.0], [np.nan] * 3),
     "cummax with ties": (
         lambda x: x.cummax(0).values,
         lambda x: x.cummax(0).values,

@@ -169,3 +169,33 @@ def test_weights_of_a_transposed_convolution_with_gaps(image: tuple[int, ...], p
         alone[at] = 1
         wanted = (svod.Tensor(x).conv_transpose3d(svod.Tensor(alone), **how).numpy() * g).sum()
         np.testing.assert_allclose(slope.numpy()[at], wanted, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.skipif(torch is None, reason="needs PyTorch")
+@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("adaptive", [False, True])
+def test_the_first_of_equal_maxima_of_a_window_has_the_derivative(adaptive: bool, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rank = seed % 3 + 1
+    extents = rng.integers(4, 9, size=rank)
+    x = rng.integers(0, 3, size=(2, 2, *extents)).astype(float)
+    x[x == 0] = -inf if seed % 4 == 0 else 0.0
+    kernel = [int(n) for n in rng.integers(2, 4, size=rank)]
+    if adaptive:
+        arguments: list[Any] = [[int(rng.integers(1, extent + 1)) for extent in extents]]
+    else:
+        padding = [int(rng.integers(0, n // 2 + 1)) for n in kernel]
+        arguments = [kernel, [int(n) for n in rng.integers(1, 4, size=rank)], padding, 1, bool(seed % 2)]
+    name = f"{'adaptive_' if adaptive else ''}max_pool{rank}d"
+
+    theirs = torch.tensor(x, requires_grad=True)
+    values, indices = getattr(torch.nn.functional, name)(theirs, *arguments, return_indices=True)
+    weights = rng.normal(size=values.shape)
+    values.backward(torch.tensor(weights))
+    for with_indices in (False, True):
+        mine = svod.Tensor(x).requires_grad_()
+        made = getattr(F, name)(mine, *arguments, return_indices=with_indices)
+        (made[0] if with_indices else made).backward(svod.Tensor(weights))
+        np.testing.assert_allclose(mine.grad.numpy(), theirs.grad.numpy())
+        if with_indices:
+            np.testing.assert_array_equal(made[1].numpy(), indices.numpy())

@@ -290,3 +290,51 @@ def test_pullbacks_of_stacks(count: int) -> None:
         want = slope(lambda v, function=function: function(svod.Tensor(v)).item(), x)  # type: ignore[misc]
         got = svod.grad(function)(svod.Tensor(x)).numpy()
         np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5 * np.abs(want).max())
+
+
+@pytest.mark.parametrize("complex_numbers", [False, True])
+@pytest.mark.parametrize("shape", [(3, 3), (5, 3), (3, 5), (2, 4, 4), (2, 3, 5), (2, 5, 2), (4, 1), (1, 4)])
+def test_derivatives_of_triangles(shape: tuple[int, ...], complex_numbers: bool) -> None:
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=shape) + (1j * rng.normal(size=shape) if complex_numbers else 0)
+    direction = rng.normal(size=shape)
+
+    def weighed(lib: Any, number: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        weights = np.random.default_rng(2)
+
+        def loss(x: Any) -> Any:
+            _, lower, upper = lib.linalg.lu(x)
+            packed = lib.linalg.lu_factor(x)[0]
+            parts = [(one * number(w)).sum() for one, w in zip((lower, upper.sin(), packed * packed), drawn)]
+            total = parts[0] + parts[1] + parts[2]
+            return total.real if complex_numbers else total
+
+        k = min(shape[-2:])
+        sizes = [(*shape[:-1], k), (*shape[:-2], k, shape[-1]), shape]
+        drawn = [weights.normal(size=size) for size in sizes]
+        return loss
+
+    theirs = torch.tensor(x, requires_grad=True)
+    weighed(torch, torch.tensor)(theirs).backward()
+    gradient = svod.grad(weighed(svod, svod.Tensor))
+    np.testing.assert_allclose(gradient(svod.Tensor(x)).numpy(), theirs.grad.numpy(), rtol=1e-9, atol=1e-12)
+    if complex_numbers:
+        return
+    _, second = svod.jvp(gradient, [svod.Tensor(x)], [svod.Tensor(direction)])
+    after, before = (gradient(svod.Tensor(x + step * direction)).numpy() for step in (1e-6, -1e-6))
+    np.testing.assert_allclose(second.numpy(), (after - before) / 2e-6, rtol=1e-6, atol=1e-6 * abs(after).max())
+
+
+@pytest.mark.parametrize("shape", [(0, 0), (0, 2, 2), (3, 0, 0), (0, 3), (3, 0)])
+@pytest.mark.parametrize("name", ["cholesky", "eigh", "qr", "svd", "svdvals", "lu", "eig", "inv", "det", "slogdet"])
+def test_factors_of_no_elements_have_gradients_of_none(name: str, shape: tuple[int, ...]) -> None:
+    if shape[-1] != shape[-2] and name not in ("qr", "svd", "svdvals", "lu"):
+        return
+    x = svod.zeros(*shape, dtype=svod.float64).requires_grad_()
+    made = getattr(linalg, name)(x)
+    parts = made if isinstance(made, tuple) else (made,)
+    sums = [part.abs().sum() for part in parts if part.requires_grad]
+    assert sums
+    sum(sums[1:], sums[0]).backward()
+    assert x.grad.shape == shape

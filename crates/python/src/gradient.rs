@@ -130,6 +130,13 @@ pub fn _set_grad_enabled(enabled: bool) -> bool {
     set_grad_enabled(enabled)
 }
 
+/// Whether somebody may take a derivative of what is made of the tensor.
+#[explained]
+#[pyfunction]
+pub fn _may_be_differentiated(tensor: &PyTensor) -> bool {
+    tensor.0.may_be_differentiated()
+}
+
 /// A value whose derivative by operands is what a function makes of its cotangent.
 #[explained]
 #[pyfunction]

@@ -85,8 +85,8 @@ mod _svod {
     };
     #[pymodule_export]
     use crate::gradient::{
-        _batched, _checkpointed, _pullback, _pushforward, _released, _set_grad_enabled, _unwatch, _variables, _watch,
-        _with_derivative, is_grad_enabled,
+        _batched, _checkpointed, _may_be_differentiated, _pullback, _pushforward, _released, _set_grad_enabled,
+        _unwatch, _variables, _watch, _with_derivative, is_grad_enabled,
     };
     #[pymodule_export]
     use crate::graph::{PyGraph, PyHostFunction};

@@ -5,6 +5,7 @@ use svod_ir::graph::UOp;
 use svod_ir::kernel::Monoid;
 use svod_ir::size::{Size, gcd};
 
+use crate::derivative::first_maximum;
 use crate::error::{Result, TensorError, show_operands};
 use crate::operand::size_value;
 use crate::reduce::carried_in;
@@ -36,7 +37,7 @@ impl Default for Pool {
 
 impl Tensor {
     /// The maximum of each window over the last dimensions, as many as `kernel` has; NaN where
-    /// there is one.
+    /// there is one. Of several elements that are it the first, in the order of memory, has the derivative.
     ///
     /// # Errors
     /// A stride or dilation below 1, padding that is negative or more than half of the kernel, and
@@ -48,7 +49,19 @@ impl Tensor {
         let by = if x.dtype().is_bool() { Monoid::Any } else { Monoid::Max };
         let elements = windows(&x, &windows_over, by.identity(x.dtype()))?;
         let folded: Vec<usize> = (x.rank()..elements.rank()).collect();
-        Ok(Tensor::from_uop(elements.reduce(by, &folded)?))
+        let value = elements.reduce(by, &folded)?;
+        if !x.dtype().is_inexact() {
+            return Ok(Tensor::from_uop(value));
+        }
+        let is_padded = windows_over.iter().any(|span| span.before != Size::ZERO || span.after != Size::ZERO);
+        let inside = || -> Result<UOp> {
+            let ones = UOp::full(Const::one(DType::Bool), x.shape_arc())?;
+            let inside = windows(&ones, &windows_over, Const::zero(DType::Bool))?;
+            Ok(inside.reshape(in_one(&inside, x.rank()))?)
+        };
+        let inside = if is_padded { Some(inside()?) } else { None };
+        let rows = elements.reshape(in_one(&elements, x.rank()))?;
+        Ok(Tensor::from_uop(first_maximum("max_pool", &value, &rows, inside)?))
     }
 
     /// The mean of each window over the last dimensions, as many as `kernel` has; of integers without its fraction, and
@@ -143,6 +156,12 @@ impl Tensor {
             Tensor::from_uop(length.uop().reshape([&[Size::from(parts)], &vec![Size::ONE; after][..]].concat())?);
         kept.sum(Some(&[axis as i64 + 1]), false)?.div(length.cast(self.dtype())?)
     }
+}
+
+/// The shape in which all dimensions from one on are one.
+fn in_one(x: &UOp, from: usize) -> Vec<Size> {
+    let (kept, folded) = x.shape().split_at(from);
+    kept.iter().cloned().chain([folded.iter().product()]).collect()
 }
 
 /// At least as many elements as the longest of so many parts has.

@@ -219,6 +219,11 @@ impl Trace {
         ACTIVE.with_borrow(|active| active.iter().filter(|trace| trace.0.what == Traced::Body).count())
     }
 
+    /// Whether this thread is in the body of a loop, or in a branch.
+    pub(crate) fn in_step() -> bool {
+        ACTIVE.with_borrow(|active| active.iter().any(|trace| trace.0.what != Traced::Function))
+    }
+
     /// The name of a placeholder.
     fn name_of(&self, slot: u32) -> Option<String> {
         let names = self.0.names.lock();

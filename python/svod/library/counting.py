@@ -12,6 +12,7 @@ from svod._svod import (
     DTypeError,
     ShapeError,
     Tensor,
+    _may_be_differentiated,
     _operands,
     _tensor,
     arange,
@@ -110,7 +111,7 @@ def cdist(x1: Tensor, x2: Tensor, /, p: float = 2.0, compute_mode: str | None = 
         raise ArgumentError(f"cdist: compute_mode is one of {', '.join(_MODES)}, not {compute_mode!r}")
     fewest = _MODES.get(compute_mode or "", _FEW_ROWS)
     rows = [rows for rows in (x1.shape[-2], x2.shape[-2]) if isinstance(rows, int)]
-    is_plain = x1.dtype.is_floating_point and x2.dtype.is_floating_point and not (x1.requires_grad or x2.requires_grad)
+    is_plain = all(x.dtype.is_floating_point and not _may_be_differentiated(x) for x in (x1, x2))
     if p == 2 and is_plain and fewest is not None and len(rows) == 2 and max(rows) > fewest:
         return _euclidean(*_operands(x1, x2))
     return _norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from svod._extension import public
-from svod._svod import ArgumentError, Tensor, arange, cat, complex64, eye, where
+from svod._svod import ArgumentError, Tensor, _may_be_differentiated, arange, cat, complex64, eye, where
 from svod._svod import complex as joined
 from svod.library.arrangement import adjoint
 from svod.library.diagonals import diag_embed
 from svod.library.dtypes import result_type
 from svod.linalg._matrices import column, diagonal_of, factors_of, matrices, row
-from svod.linalg._solve import solve
+from svod.linalg._solve import solve, solve_triangular
 
 
 class EigResult(NamedTuple):
@@ -127,12 +127,29 @@ def lu(x: Any, /, *, pivot: bool = True) -> LUResult:
     if not pivot:
         raise ArgumentError("lu: factors without pivots are not computed: pivot is True")
     x = matrices("lu", x)
-    if x.requires_grad:
-        raise ArgumentError("lu: has no derivative; `detach()` the matrices, or `solve` with them")
-    places, lower, upper = x._factors("lu")
-    rows = arange(x.shape[-2])
-    permutation = (column(rows) == row(places)).astype(x.dtype)
-    return LUResult(permutation, lower, upper)
+    rows, columns = x.shape[-2:]
+    least = min(rows, columns)
+
+    def permuted(places: Tensor) -> Tensor:
+        return (column(arange(rows)) == row(places)).astype(x.dtype)
+
+    def pull(places: Tensor, lower: Tensor, upper: Tensor, g_lower: Tensor, g_upper: Tensor) -> Tensor:
+        # Of the square parts; what is below them, or to the right, follows from these and from its own part of x.
+        left, right = lower[..., :least, :], upper[..., :, :least]
+        g_left, g_right, rest = g_lower[..., :least, :], g_upper[..., :, :least], []
+        if rows > columns:
+            below = adjoint(solve_triangular(right, adjoint(g_lower[..., least:, :]), upper=True))
+            g_right, rest = g_right - adjoint(lower[..., least:, :]) @ below, [below]
+        if columns > rows:
+            beside = solve_triangular(adjoint(left), g_upper[..., :, least:], upper=True, unitriangular=True)
+            g_left, rest = g_left - beside @ adjoint(upper[..., :, least:]), [beside]
+        inner = (adjoint(left) @ g_left).tril(-1) + (g_right @ adjoint(right)).triu()
+        inner = adjoint(solve_triangular(right, adjoint(inner), upper=True))
+        inner = solve_triangular(adjoint(left), inner, upper=True, unitriangular=True)
+        return permuted(places) @ cat([inner, *rest], -2 if rows > columns else -1)
+
+    places, lower, upper = factors_of(x, "lu", pull)
+    return LUResult(permuted(places), lower, upper)
 
 
 @public
@@ -142,8 +159,14 @@ def qr(x: Any, /, mode: str = "reduced") -> QRResult:
         raise ArgumentError(f"qr: mode is 'reduced' or 'complete', not {mode!r}")
     x = matrices("qr", x)
     rows, columns = x.shape[-2:]
-    if mode == "complete" and rows > columns and x.requires_grad:
-        raise ArgumentError("qr: the complete factors of matrices with more rows than columns have no derivative")
+    has_derivative = mode == "reduced" or rows <= columns or 0 in x.shape
+
+    def check() -> None:
+        if not has_derivative:
+            raise ArgumentError("qr: the complete factors of matrices with more rows than columns have no derivative")
+
+    if x.requires_grad:
+        check()
 
     def square(q: Tensor, r: Tensor, g_q: Tensor, g_r: Tensor) -> Tensor:
         m = r @ adjoint(g_r) - adjoint(g_q) @ q
@@ -152,6 +175,7 @@ def qr(x: Any, /, mode: str = "reduced") -> QRResult:
         return adjoint(solve(r, adjoint(g_q + q @ symmetric)))
 
     def pull(q: Tensor, r: Tensor, g_q: Tensor, g_r: Tensor) -> Tensor:
+        check()
         if rows >= columns:
             return square(q, r, g_q, g_r)
         left, right = r[..., :, :rows], x[..., :, rows:]
@@ -167,7 +191,7 @@ def svd(x: Any, /, full_matrices: bool = True) -> SVDResult:
     """U, the singular values S, descending, and Vᴴ with U diag(S) Vᴴ = x; square, or as many columns as values."""
     x = matrices("svd", x)
     rows, columns = x.shape[-2:]
-    if full_matrices and rows != columns and x.requires_grad:
+    if full_matrices and rows != columns and _may_be_differentiated(x):
         thin = svd(x, full_matrices=False)
         full = x.detach()._factors("svd_full")
         return SVDResult(full[0], thin.S, full[2])

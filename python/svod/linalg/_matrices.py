@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from svod._svod import ShapeError, Tensor, _tensor, _with_derivative, cat, float32
+from svod._svod import ShapeError, Tensor, _may_be_differentiated, _tensor, _with_derivative, cat, float32
 from svod.library.diagonals import diagonal
 
 
@@ -33,24 +33,28 @@ def row(x: Tensor) -> Tensor:
 
 
 def factors_of(operand: Tensor, factor: str, pull: Callable[..., Tensor]) -> Sequence[Tensor]:
-    """Factors of matrices, whose derivative is what `pull` makes of the factors and their cotangents.
+    """Factors of matrices, whose derivative is what `pull` makes of all of them and the cotangents of those of floats.
 
     They are one value of which each is a part, so that all of them together have one derivative. That computes with the
     factors anew, which are the same values of the graph: so second derivatives are there, and nothing holds itself.
     """
     parts = operand._factors(factor)
-    if not operand.requires_grad:
+    if not _may_be_differentiated(operand):
         return parts
     batch = operand.ndim - 2
-    flat = [part.reshape(*part.shape[:batch], math.prod(part.shape[batch:])) for part in parts]
+    inexact = [at for at, part in enumerate(parts) if part.dtype.is_floating_point or part.dtype.is_complex]
+    flat = [parts[at].reshape(*parts[at].shape[:batch], math.prod(parts[at].shape[batch:])) for at in inexact]
     widths = [part.shape[-1] for part in flat]
-    shapes = [(part.shape, part.dtype.is_complex) for part in parts]
+    shapes = [(parts[at].shape, parts[at].dtype.is_complex) for at in inexact]
 
     def split(whole: Tensor) -> list[Tensor]:
         taken = zip(whole.split(widths, -1), shapes, strict=True)
         return [(one if is_complex else one.real).reshape(*shape) for one, (shape, is_complex) in taken]
 
     def pulled(cotangent: Tensor) -> list[Tensor | None]:
+        if 0 in operand.shape:
+            return [operand.detach()]  # No elements, which are all the same.
         return [pull(*factors_of(operand, factor, pull), *split(cotangent))]
 
-    return split(_with_derivative(factor, cat(flat, -1), [operand], pulled))
+    made = dict(zip(inexact, split(_with_derivative(factor, cat(flat, -1), [operand], pulled)), strict=True))
+    return [made.get(at, part) for at, part in enumerate(parts)]

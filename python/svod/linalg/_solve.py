@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from svod._extension import public
-from svod._svod import ShapeError, Tensor, _with_derivative, eye, ones
+from svod._svod import ShapeError, Tensor, _may_be_differentiated, _with_derivative, eye
 from svod.library._spelling import together
 from svod.library.arrangement import adjoint
 from svod.library.diagonals import diag_embed
@@ -43,7 +43,7 @@ def det(x: Any, /) -> Tensor:
 def _expanded(rows: list[list[Tensor]], like: Tensor) -> Tensor:
     """The determinant of a small matrix by Laplace's expansion."""
     if not rows:
-        return ones(*like.shape[:-2], dtype=like.dtype)
+        return like.prod((-2, -1))  # Of no elements, 1.
     first, *rest = rows
     if not rest:
         return first[0]
@@ -129,7 +129,7 @@ def are_vectors(a: Tensor, b: Tensor, left: bool) -> bool:
 def _solved(a: Tensor, b: Tensor) -> Tensor:
     """y with a y = b, of stacks of one shape, with its derivative."""
     (y,) = a._factors("solve", b)
-    if not (a.requires_grad or b.requires_grad):
+    if not (_may_be_differentiated(a) or _may_be_differentiated(b)):
         return y
 
     def pull(g: Tensor) -> list[Tensor | None]:

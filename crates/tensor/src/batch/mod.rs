@@ -174,7 +174,7 @@ impl Walk {
 
 /// A value of one example, of which nobody can read the elements, and the node that it follows from: of complex numbers
 /// that is their pairs.
-fn example(shape: &[Size], dtype: DType) -> Result<(Tensor, UOp)> {
+pub(crate) fn example(shape: &[Size], dtype: DType) -> Result<(Tensor, UOp)> {
     let pair = dtype.is_complex().then_some(Size::from(2));
     let (of, shape): (DType, Shape) = (dtype.real(), shape.iter().cloned().chain(pair).collect());
     let read =

@@ -10,6 +10,7 @@ use svod_ir::size::{Size, Variable};
 use super::algebra::{add, zeros};
 use super::given::{Pulled, derived};
 use super::loops::Names;
+use super::remade::Now;
 use super::table::unexpanded;
 use super::walk::{Target, Walk};
 use crate::error::{Result, TensorError};
@@ -56,8 +57,8 @@ pub fn by_blocks(value: &Tensor, operands: &[UOp], mixed: Mixed) -> Result<Tenso
         return Ok(value.clone());
     }
     let extents = Extents { heads, queries, keys, bytes };
-    let pull = move |g: &Tensor, now: &[UOp]| -> Pulled {
-        pulled(&extents, &mixed, &g.uop(), now).map_err(|error| Arc::new(error) as _)
+    let pull = move |g: &Tensor, now: &Now<'_>| -> Pulled {
+        pulled(&extents, &mixed, &g.uop(), now.operands).map_err(|error| Arc::new(error) as _)
     };
     Ok(Tensor::from_uop(derived("attention", &of, operands, pull)?))
 }

@@ -1,19 +1,45 @@
 //! Derivatives of folds and scans.
 
+use std::sync::Arc;
+
 use svod_dtype::{Const, DType};
 use svod_ir::alu::Alu;
 use svod_ir::graph::UOp;
 use svod_ir::kernel::Monoid;
 use svod_ir::size::Size;
 
-use super::algebra::{both, choose, div, equal, inverse, mul, only, padded, positions, repeated, sum, zeros};
+use super::algebra::{both, choose, div, equal, inverse, mul, number, only, padded, positions, repeated, sum, zeros};
+use super::given::derived;
 use crate::error::Result;
+use crate::tensor::Tensor;
 
-/// That of a maximum or minimum `y` along axes: the elements that are it share what comes, equally.
+/// That of a maximum or minimum `y` along axes: the elements that are it share what comes, equally. It is NaN where `y` is.
 pub fn extremum(x: &UOp, y: &UOp, g: &UOp, axes: &[usize]) -> Result<UOp> {
     let found = equal(x, &repeated(y, axes, x)?)?;
     let count = sum(&found.cast(x.dtype())?, axes)?;
-    only(&found, &repeated(&div(g, &count)?, axes, x)?)
+    let rest = choose(&equal(y, y)?, &zeros(y)?, &number(y, f64::NAN)?)?;
+    choose(&found, &repeated(&div(g, &count)?, axes, x)?, &repeated(&rest, axes, x)?)
+}
+
+/// The maximum `value` of rows along their last dimension, whose derivative goes to the first element that is it. Elements that
+/// are not `inside` are none of a row.
+///
+/// # Errors
+/// None that a program could make.
+pub fn first_maximum(name: &str, value: &UOp, rows: &UOp, inside: Option<UOp>) -> Result<UOp> {
+    let axis = rows.rank() - 1;
+    let pull = move |g: &UOp, rows: &UOp, value: &UOp| -> Result<UOp> {
+        let is_nan = UOp::alu(Alu::Ne, &[rows.clone(), rows.clone()])?;
+        let found = UOp::alu(Alu::Or, &[equal(rows, &repeated(value, &[axis], rows)?)?, is_nan])?;
+        let found = if let Some(inside) = &inside { both(&found, inside)? } else { found };
+        let first = found.reduce(Monoid::ArgMax, &[axis])?;
+        let is_first = equal(&positions(rows, axis)?, &repeated(&first, &[axis], rows)?)?;
+        only(&is_first, &repeated(g, &[axis], rows)?)
+    };
+    derived(name, value, &[rows.clone(), value.clone()], move |g, now| {
+        let part = pull(&g.uop(), &now.operands[0], &now.operands[1]);
+        part.map(|part| vec![Some(Tensor::from_uop(part)), None]).map_err(|error| Arc::new(error) as _)
+    })
 }
 
 /// That of a product along axes: at each element the product of all others, those before it times those after it.

@@ -1,9 +1,10 @@
 //! One iteration of a loop, computed of other values: loops as the graphs that they stand for.
 
 use rustc_hash::FxHashMap;
-use svod_ir::graph::{Graph, HostCall, Leaf, LoopBody, Op, Sources, UOp};
+use svod_ir::graph::{Graph, Leaf, LoopBody, Op, Sources, UOp};
 use svod_ir::size::{Size, Variable};
 
+use super::given::Rule;
 use crate::error::{Result, TensorError};
 
 /// Nodes that the iterations of a loop are unrolled to at most.
@@ -47,8 +48,7 @@ impl<'a> Iteration<'a> {
     /// # Errors
     /// None that a program could make.
     pub fn at(&self, number: &Size, values: &[UOp], given: &FxHashMap<u32, UOp>) -> Result<Vec<UOp>> {
-        let var = self.var;
-        let size = |size: &Size| size.substitute(&|v| (Some(v) == var).then(|| number.clone()));
+        let number = self.var.map(|var| Number { var: var.clone(), at: number.clone() });
         let mut bodies: FxHashMap<[u8; 32], LoopBody> = FxHashMap::default();
         let mut nodes: Vec<UOp> = Vec::with_capacity(self.graph.len());
         for (at, (node, below)) in self.graph.iter().enumerate() {
@@ -58,28 +58,98 @@ impl<'a> Iteration<'a> {
                 continue;
             }
             let below: Sources = below.iter().map(|s| nodes[*s as usize].clone()).collect();
-            let op = match node.op() {
-                Op::Host(call, ..) if var.is_some_and(|var| call.function().variables().contains(var)) => {
-                    return Err(reads_number(call));
-                }
-                Op::Loop(inner, output) if let Some(var) = var.filter(|var| mentions(inner, var)) => {
+            let op = match (&number, node.op()) {
+                (None, op) => op.clone(),
+                (Some(number), Op::Loop(inner, output)) => {
                     let inner = match bodies.get(inner.structure()) {
                         Some(known) => known.clone(),
                         None => {
-                            let made = with_number(inner, var, &size)?;
+                            let made = number.within(inner)?;
                             bodies.insert(*inner.structure(), made.clone());
                             made
                         }
                     };
                     Op::Loop(inner, *output)
                 }
-                op => with_sizes(op, &size),
+                (Some(number), op) => number.of(op)?,
             };
             let now = UOp::new(op, &below)?;
             now.inherit_origin(node);
             nodes.push(now);
         }
         Ok(self.graph.roots().iter().map(|root| nodes[*root as usize].clone()).collect())
+    }
+}
+
+/// The number of an iteration: what the variable of a loop is there.
+#[derive(Clone)]
+pub struct Number {
+    var: Variable,
+    at: Size,
+}
+
+impl Number {
+    /// An operation in these iterations, one around the other.
+    ///
+    /// # Errors
+    /// A step that reads the number of an iteration around it.
+    pub fn all_of(numbers: &[Number], op: &Op) -> Result<Op> {
+        numbers.iter().try_fold(op.clone(), |op, number| number.of(&op))
+    }
+
+    /// An operation in this iteration.
+    fn of(&self, op: &Op) -> Result<Op> {
+        let size = |size: &Size| self.size(size);
+        let shape = |of: &[Size]| of.iter().map(size).collect();
+        let pairs = |of: &[(Size, Size)]| of.iter().map(|(a, b)| (size(a), size(b))).collect();
+        Ok(match op {
+            Op::Host(call, ..) if call.function().variables().contains(&self.var) => {
+                let message = format!("{call} that reads the number of an iteration around it");
+                return Err(TensorError::unsupported("gradient", message));
+            }
+            Op::Loop(inner, output) => Op::Loop(self.within(inner)?, *output),
+            Op::Derived(by, operands) => Op::Derived(Rule::within(by, self), *operands),
+            Op::Size(of) => match size(of).as_const() {
+                Some(value) => Op::Const(svod_dtype::Const::i64(svod_dtype::DType::I64, value)),
+                None => Op::Size(size(of)),
+            },
+            Op::Range(count) => Op::Range(size(count)),
+            Op::Rand(of) => Op::Rand(shape(of)),
+            Op::Reshape(to) => Op::Reshape(shape(to)),
+            Op::Expand(to) => Op::Expand(shape(to)),
+            Op::Pad(by, fill) => Op::Pad(pairs(by), *fill),
+            Op::Shrink(to) => Op::Shrink(pairs(to)),
+            Op::Window(axis, of, stride, dilation) => Op::Window(*axis, size(of), *stride, *dilation),
+            Op::Sort(axis, descending, count) => Op::Sort(*axis, *descending, size(count)),
+            Op::ArgSort(axis, descending, count) => Op::ArgSort(*axis, *descending, size(count)),
+            op => op.clone(),
+        })
+    }
+
+    /// The body of a loop inside of the iteration; one of the same variable is another loop.
+    fn within(&self, body: &LoopBody) -> Result<LoopBody> {
+        if *body.var() == self.var || !body.key().variables.contains(&self.var) {
+            return Ok(body.clone());
+        }
+        let graph = Graph::new(body.results());
+        let mut nodes: Vec<UOp> = Vec::with_capacity(graph.len());
+        for (node, below) in graph.iter() {
+            if node.op().leaf().is_some() {
+                nodes.push(node.clone());
+                continue;
+            }
+            let below: Sources = below.iter().map(|s| nodes[*s as usize].clone()).collect();
+            // As deep as loops are in loops.
+            let now = UOp::new(self.of(node.op())?, &below)?;
+            now.inherit_origin(node);
+            nodes.push(now);
+        }
+        let results = graph.roots().iter().map(|root| nodes[*root as usize].clone()).collect();
+        Ok(LoopBody::new(body.var().clone(), body.params().to_vec(), results, body.carried())?)
+    }
+
+    fn size(&self, size: &Size) -> Size {
+        size.substitute(&|var| (*var == self.var).then(|| self.at.clone()))
     }
 }
 
@@ -110,60 +180,4 @@ pub fn unrolled(body: &LoopBody, sources: &[UOp]) -> Result<Vec<UOp>> {
         values.push(UOp::concat(rows, 0)?);
     }
     Ok(values)
-}
-
-/// Whether the body of a loop depends on the variable of one around it.
-fn mentions(body: &LoopBody, var: &Variable) -> bool {
-    body.var() != var && body.key().variables.contains(var)
-}
-
-/// The body of a loop inside of another one, whose variable is a number.
-fn with_number(body: &LoopBody, var: &Variable, at: &dyn Fn(&Size) -> Size) -> Result<LoopBody> {
-    let graph = Graph::new(body.results());
-    let mut nodes: Vec<UOp> = Vec::with_capacity(graph.len());
-    for (node, below) in graph.iter() {
-        let below: Sources = below.iter().map(|s| nodes[*s as usize].clone()).collect();
-        let op = match node.op() {
-            Op::Leaf(_) => {
-                nodes.push(node.clone());
-                continue;
-            }
-            Op::Host(call, ..) if call.function().variables().contains(var) => return Err(reads_number(call)),
-            // As deep as loops are in loops.
-            Op::Loop(inner, output) if mentions(inner, var) => Op::Loop(with_number(inner, var, at)?, *output),
-            op => with_sizes(op, at),
-        };
-        let now = UOp::new(op, &below)?;
-        now.inherit_origin(node);
-        nodes.push(now);
-    }
-    let results = graph.roots().iter().map(|root| nodes[*root as usize].clone()).collect();
-    Ok(LoopBody::new(body.var().clone(), body.params().to_vec(), results, body.carried())?)
-}
-
-/// The error of a step that reads the number of an iteration around it.
-fn reads_number(call: &HostCall) -> TensorError {
-    TensorError::unsupported("gradient", format!("{call} that reads the number of an iteration around it"))
-}
-
-/// An operation with other sizes in its data.
-fn with_sizes(op: &Op, at: &dyn Fn(&Size) -> Size) -> Op {
-    let shape = |shape: &[Size]| shape.iter().map(at).collect();
-    let pairs = |pairs: &[(Size, Size)]| pairs.iter().map(|(a, b)| (at(a), at(b))).collect();
-    match op {
-        Op::Size(size) => match at(size).as_const() {
-            Some(value) => Op::Const(svod_dtype::Const::i64(svod_dtype::DType::I64, value)),
-            None => Op::Size(at(size)),
-        },
-        Op::Range(count) => Op::Range(at(count)),
-        Op::Rand(of) => Op::Rand(shape(of)),
-        Op::Reshape(to) => Op::Reshape(shape(to)),
-        Op::Expand(to) => Op::Expand(shape(to)),
-        Op::Pad(by, fill) => Op::Pad(pairs(by), *fill),
-        Op::Shrink(to) => Op::Shrink(pairs(to)),
-        Op::Window(axis, size, stride, dilation) => Op::Window(*axis, at(size), *stride, *dilation),
-        Op::Sort(axis, descending, count) => Op::Sort(*axis, *descending, at(count)),
-        Op::ArgSort(axis, descending, count) => Op::ArgSort(*axis, *descending, at(count)),
-        op => op.clone(),
-    }
 }

@@ -17,6 +17,7 @@
 //! | `attention` | attention by blocks of scores |
 //! | `given` | derivatives that a program gives |
 //! | `checkpoint` | values that are computed again for their derivatives |
+//! | `remade` | expressions over others in place of what they follow from |
 //! | `algebra` | the operations that all of it is written in |
 //!
 //! Forward derivatives have no table: a pullback is linear in the cotangent, and the transpose of the transpose of a linear
@@ -36,6 +37,7 @@ mod given;
 mod indexed;
 mod iteration;
 pub(crate) mod loops;
+mod remade;
 mod scalars;
 mod sums;
 mod table;
@@ -49,6 +51,7 @@ use svod_ir::graph::{UOp, Watch};
 use crate::error::{Result, TensorError, show_operands, show_typed};
 use crate::tensor::Tensor;
 
+pub(crate) use folds::first_maximum;
 pub use given::Pulled;
 pub(crate) use given::Rule;
 pub(crate) use iteration::unrolled;

@@ -13,7 +13,7 @@ use svod_ir::graph::{UOp, Watch};
 use super::walk::{Target, Walk};
 use crate::error::{Result, TensorError, show_typed};
 use crate::tensor::Tensor;
-use crate::trace;
+use crate::trace::{self, Trace};
 
 thread_local! {
     static RECORDS: Cell<bool> = const { Cell::new(true) };
@@ -108,6 +108,12 @@ impl Tensor {
     /// Whether derivatives may be taken by the tensor, or by something that it follows from.
     pub fn requires_grad(&self) -> bool {
         self.with_variable(|variable| variable.is_some()) || self.with_node(UOp::is_watched)
+    }
+
+    /// Whether somebody may take a derivative of what is made of the tensor: one requires a gradient, or is in the body of a loop or
+    /// in a branch, of whose values that is not known yet.
+    pub fn may_be_differentiated(&self) -> bool {
+        self.dtype().is_inexact() && (self.requires_grad() || Trace::in_step())
     }
 
     /// Says whether [`Tensor::backward`] gathers the derivative by this tensor.

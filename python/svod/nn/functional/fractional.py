@@ -123,5 +123,5 @@ def _fractional(
     places = places.expand(batch, channels, *sizes, *kernel).flatten(2 + rank)
     values = batched.flatten(2).gather(2, places.flatten(2)).reshape(places.shape)
     chosen = values.argmax(-1, True)
-    results = (values.amax(-1), places.gather(-1, chosen).squeeze(-1))
+    results = (values.gather(-1, chosen).squeeze(-1), places.gather(-1, chosen).squeeze(-1))
     return results if input.ndim == rank + 2 else (results[0].squeeze(0), results[1].squeeze(0))

@@ -289,28 +289,28 @@ def adaptive_max_pool3d_with_indices(
 def _adaptive_max(
     name: str, input: Tensor, output_size: int | Sequence[int | None], spatial: int
 ) -> tuple[Tensor, Tensor]:
-    """The maxima of parts of the last axes, an axis after the other, and their positions in these."""
+    """The maxima of parts of the last axes, and their positions in these.
+
+    An axis after the other, from the last one, so that of several maxima the first in memory is taken.
+    """
     sizes = list(output_size) if isinstance(output_size, Sequence) else [output_size] * spatial
     if len(sizes) != spatial or input.ndim < spatial:
         raise ArgumentError(f"{name}: the sizes {sizes} for the last {spatial} axes of {tuple(input.shape)}")
-    places = None
-    for axis, size in zip(range(input.ndim - spatial, input.ndim), sizes, strict=True):
+    places, width = None, 1
+    for axis, size in reversed(list(zip(range(input.ndim - spatial, input.ndim), sizes, strict=True))):
         extent = input.shape[axis]
         if size is not None and size < 1:
             raise ArgumentError(f"{name}: output_size: at least 1 is expected, not {size}")
         if size is None:
-            along = arange(extent).reshape(*(-1 if one == axis else 1 for one in range(input.ndim)))
-            places = along if places is None else places * extent + along
-            continue
-        input, at, choose = _parts_max(input, axis, size)
-        places = at if places is None else choose(places.expand(*_with(input.shape, axis, extent))) * extent + at
+            at = arange(extent).reshape(*(-1 if one == axis else 1 for one in range(input.ndim)))
+        else:
+            whole = input.shape
+            input, at, choose = _parts_max(input, axis, size)
+            places = None if places is None else choose(places.expand(*whole))
+        places = at * width if places is None else places + at * width
+        width = width * extent
     assert places is not None, "there is an axis"
     return input, places.expand(*input.shape)
-
-
-def _with(shape: Sequence[Any], axis: int, extent: Any) -> list[Any]:
-    """A shape with another extent."""
-    return [extent if one == axis else own for one, own in enumerate(shape)]
 
 
 def _parts_max(input: Tensor, axis: int, size: int) -> tuple[Tensor, Tensor, Callable[[Tensor], Tensor]]:
@@ -333,7 +333,7 @@ def _parts_max(input: Tensor, axis: int, size: int) -> tuple[Tensor, Tensor, Cal
     chosen = parts.argmax(axis + 1, True)
     behind = (1,) * (input.ndim - axis - 1)
     at = places.reshape(size, longest, *behind).expand(*parts.shape).gather(axis + 1, chosen).squeeze(axis + 1)
-    return parts.amax(axis + 1), at, lambda others: others.gather(axis, at)
+    return parts.gather(axis + 1, chosen).squeeze(axis + 1), at, lambda others: others.gather(axis, at)
 
 
 @checked

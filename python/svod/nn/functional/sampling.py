@@ -194,15 +194,16 @@ def max_pool_with_indices(
         behind = max(0, (out[axis] - 1) * step[axis] + reach - extents[axis] - edge[axis])
         pads = [(0, 0)] * axis + [(edge[axis], behind)]
         windows = windows.pad([(0, 0) for _ in whole] + pads + [(0, 0)] * (rank - 1), -math.inf)
-        positions = positions.pad(pads + [(0, 0)] * (rank - 1), 0)
+        positions = positions.pad(pads + [(0, 0)] * (rank - 1), -1)
         cut = (..., slice(None, None, gaps[axis]))
         windows = windows.unfold(input.ndim - rank + axis, reach, step[axis])[cut]
         positions = positions.unfold(axis, reach, step[axis])[cut]
         windows = windows.narrow(input.ndim - rank + axis, 0, out[axis])
         positions = positions.narrow(axis, 0, out[axis])
-    elements = windows.flatten(-rank)
-    chosen = elements.argmax(-1, True)
-    indices = positions.flatten(-rank).expand(*elements.shape).gather(-1, chosen)
+    elements, places = windows.flatten(-rank), positions.flatten(-rank)
+    # What is around the input is no element, not even of a window whose others are -inf.
+    found = ((elements == values.unsqueeze(-1)) | elements.isnan()) & (places >= 0)
+    indices = places.expand(*elements.shape).gather(-1, found.argmax(-1, True))
     return values, indices.squeeze(-1)
 
 
