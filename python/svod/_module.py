@@ -208,11 +208,11 @@ class Module:
         for slot in list(_slots(self)):
             old = slot.tensor
             if id(old) not in moved:
-                new = old.detach().to(target, dtype=dtype, device=device)
+                new = old.detach().to(target, dtype=dtype, device=device, copy=True)
                 if not old.dtype.is_floating_point and new.dtype != old.dtype:
                     # What is spread over devices stays where it is.
                     place = place_of(new)
-                    new = old.detach() if isinstance(place, tuple) else old.detach().to(device=place)
+                    new = old.detach() if isinstance(place, tuple) else old.detach().to(device=place, copy=True)
                 moved[id(old)] = (old, new.requires_grad_() if old.requires_grad else new)
             slot.put(moved[id(old)][1])
         return self

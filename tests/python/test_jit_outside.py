@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import functools
 import gc
 import types
@@ -104,6 +105,49 @@ def test_names_that_are_bound_anew() -> None:
     assert f(X).tolist() == [3, 6, 9]
     w = 4.0
     assert f(X).tolist() == [4, 8, 12]
+
+
+HOLDERS: dict[str, Callable[[svod.Tensor], tuple[Any, Callable[[Any, svod.Tensor], Any]]]] = {
+    "deque": lambda w: (collections.deque([w], maxlen=1), collections.deque.append),
+    "UserDict": lambda w: (collections.UserDict({-1: w}), lambda held, new: held.update({-1: new})),
+    "UserList": lambda w: (collections.UserList([w]), collections.UserList.append),
+    "ChainMap": lambda w: (collections.ChainMap({}, {-1: w}), lambda held, new: held.maps[1].update({-1: new})),
+    "OrderedDict": lambda w: (collections.OrderedDict({-1: w}), lambda held, new: held.update({-1: new})),
+}
+
+
+@pytest.mark.parametrize("kind", HOLDERS)
+def test_holders_of_pythons_library_are_looked_into(kind: str) -> None:
+    held, put = HOLDERS[kind](svod.Tensor([1.0, 1.0, 1.0]))
+    f = svod.jit(lambda x: x * held[-1])
+    for i in range(4):
+        put(held, svod.Tensor(np.full(3, i, np.float32)))
+        assert f(X).tolist() == (X * i).tolist()
+
+
+def test_names_of_a_namespace_without_a_name() -> None:
+    space: dict[str, Any] = {"svod": svod}
+    exec("w = svod.Tensor([1.0, 1.0, 1.0])\nf = svod.jit(lambda x: x * w)", space)
+    for i in range(4):
+        space["w"] = svod.Tensor(np.full(3, i, np.float32))
+        assert space["f"](X).tolist() == (X * i).tolist()
+
+
+def test_an_attribute_is_no_global_of_its_name() -> None:
+    """A loop over `step` beside a method `step`, as every script of training has one."""
+    space: dict[str, Any] = {"svod": svod, "__name__": "__main__"}
+    code = """
+class Held:
+    weight = svod.Tensor([1.0, 1.0, 1.0])
+    def step(self, x):
+        return x * self.weight
+held = Held()
+f = svod.jit(lambda x: held.step(x))
+for step in range(4):
+    f(svod.ones(3))
+"""
+    exec(code, space)
+    assert space["f"].traces == 1
 
 
 def helper(x: svod.Tensor) -> svod.Tensor:

@@ -41,6 +41,12 @@ VIEWS: dict[str, Callable[[svod.Tensor], svod.Tensor]] = {
     "chunk": lambda x: x.chunk(2)[0],
     "unfold": lambda x: x.unfold(1, 2, 1),
     "detach": lambda x: x.detach(),
+    "diagonal": lambda x: x.diagonal(),
+    "the diagonal, a function": lambda x: svod.diagonal(x, offset=1),
+    "of another type": lambda x: x.view(svod.int32),
+    "on its device": lambda x: x.to("CPU"),
+    "cpu": lambda x: x.cpu(),
+    "in its type": lambda x: x.to(x.dtype),
 }
 
 WRITES: dict[str, Callable[[svod.Tensor], Any]] = {
@@ -86,6 +92,18 @@ def test_what_rebinds_or_copies_is_no_write_to_a_view() -> None:
     assert x.tolist() == [[1, 2], [3, 4]]
     assert (y.tolist(), own.tolist()) == ([9, 3], [5, 2])
     assert (looked_up.tolist(), chosen.tolist()) == ([[6, 2]], [7, 3, 4])
+
+
+def test_parts_of_complex_numbers_are_views_and_what_is_moved_or_copied_is_none() -> None:
+    z = svod.Tensor([1 + 2j, 3 + 4j])
+    for part in (z.real, z.imag):
+        with pytest.raises(svod.ArgumentError, match="view"):
+            part[0] = 5
+    x = svod.Tensor([1.0, 2.0])
+    for other in (x.to("float64"), x.to("CPU:1"), x.to("CPU", copy=True), svod.astype(x, "float32"), x.clone()):
+        other[0] = 5
+        assert other.tolist() == [5, 2]
+    assert x.tolist() == [1, 2]
 
 
 def test_a_write_by_one_index_leaves_views_taken_earlier() -> None:

@@ -12,6 +12,7 @@
 use std::collections::{HashMap, HashSet};
 
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{
     PyBytes, PyCFunction, PyCode, PyDict, PyFrozenSet, PyFunction, PyList, PyModule, PySet, PyString, PyTuple, PyType,
 };
@@ -23,6 +24,9 @@ use crate::tensor::PyTensor;
 
 /// Items of a container that are looked at: those of a larger one are not.
 const MOST: usize = 1000;
+
+/// Classes of Python's library whose attributes are what users put into them.
+const HOLDERS: [&str; 4] = ["SimpleNamespace", "UserDict", "UserList", "ChainMap"];
 
 /// What these functions and objects reach: a text of all but the tensors, these, and a guard. Functions and objects of
 /// these packages are what they are. What is `written` is left out: pairs of a holder's address and a name, or none
@@ -121,11 +125,12 @@ impl<'py> Reach<'py> {
             if self.container(item, dict.len()) {
                 self.dict(dict)?;
             }
-        } else if let Ok(list) = item.cast::<PyList>() {
-            if self.container(item, list.len()) && !self.is_written(item, None)? {
-                self.state.number(list.len());
-                self.entry(item, None, list.iter().collect())?;
-                self.work.extend(list.iter());
+        } else if item.is_instance_of::<PyList>() || is_deque(item)? {
+            if self.container(item, item.len()?) && !self.is_written(item, None)? {
+                let items: Vec<Bound<'py, PyAny>> = item.try_iter()?.collect::<PyResult<_>>()?;
+                self.state.number(items.len());
+                self.entry(item, None, items.clone())?;
+                self.work.extend(items);
             }
         } else if let Ok(tuple) = item.cast::<PyTuple>() {
             if self.container(item, tuple.len()) {
@@ -183,7 +188,7 @@ impl<'py> Reach<'py> {
                 .any(|own| name.strip_prefix(own).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')))
         };
         let holds = !of_library
-            || class.name()?.to_string_lossy() == "SimpleNamespace"
+            || HOLDERS.contains(&&*class.name()?.to_string_lossy())
             || is_module(&class.getattr(pyo3::intern!(py, "__module__"))?.str()?.to_string_lossy());
         if !holds {
             return Ok(());
@@ -235,15 +240,17 @@ impl<'py> Reach<'py> {
             }
         }
         let globals = function.getattr(pyo3::intern!(py, "__globals__"))?;
-        if self.is_of_library(&globals.get_item(pyo3::intern!(py, "__name__")).unwrap_or(py.None().into_bound(py)))? {
+        // A namespace without a name, as code that is run by `exec` may have, is nobody's library.
+        if let Ok(name) = globals.get_item(pyo3::intern!(py, "__name__"))
+            && self.is_of_library(&name)?
+        {
             return Ok(());
         }
-        let mut names = Vec::new();
-        names_in(&function.getattr(pyo3::intern!(py, "__code__"))?, &mut names)?;
-        for name in &names {
+        let names = Names::of(&function.getattr(pyo3::intern!(py, "__code__"))?)?;
+        for name in &names.all {
             self.names.insert(name.str()?.to_string_lossy().into_owned());
         }
-        self.named(&globals, &names)?;
+        self.named(&globals, &names.globals)?;
         // Most have none, and get none later.
         for name in [pyo3::intern!(py, "__defaults__"), pyo3::intern!(py, "__kwdefaults__")] {
             if !function.getattr(name)?.is_none() {
@@ -354,18 +361,63 @@ impl<'py> Reach<'py> {
     }
 }
 
-/// The names in a function's code, and in the code of functions within it.
-fn names_in<'py>(code: &Bound<'py, PyAny>, names: &mut Vec<Bound<'py, PyAny>>) -> Result<()> {
-    let py = code.py();
-    let mut work = vec![code.clone()];
-    while let Some(code) = work.pop() {
-        names.extend(code.getattr(pyo3::intern!(py, "co_names"))?.try_iter()?.collect::<PyResult<Vec<_>>>()?);
-        for constant in code.getattr(pyo3::intern!(py, "co_consts"))?.try_iter()? {
-            let constant = constant?;
-            if constant.is_exact_instance_of::<PyCode>() {
-                work.push(constant);
+/// Whether this is a `collections.deque`, or of a class made from it.
+fn is_deque(item: &Bound<'_, PyAny>) -> Result<bool> {
+    static DEQUE: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    Ok(item.is_instance(DEQUE.import(item.py(), "collections", "deque")?)?)
+}
+
+/// The names in a function's code, and in the code of functions within it: all, and those of globals.
+#[derive(Default)]
+struct Names<'py> {
+    all: Vec<Bound<'py, PyAny>>,
+    globals: Vec<Bound<'py, PyAny>>,
+}
+
+impl<'py> Names<'py> {
+    fn of(code: &Bound<'py, PyAny>) -> Result<Self> {
+        let py = code.py();
+        let (mut names, mut work) = (Names::default(), vec![code.clone()]);
+        while let Some(code) = work.pop() {
+            names.all.extend(code.getattr(pyo3::intern!(py, "co_names"))?.try_iter()?.collect::<PyResult<Vec<_>>>()?);
+            names.globals.extend(globals_in(&code)?.try_iter()?.collect::<PyResult<Vec<_>>>()?);
+            for constant in code.getattr(pyo3::intern!(py, "co_consts"))?.try_iter()? {
+                let constant = constant?;
+                if constant.is_exact_instance_of::<PyCode>() {
+                    work.push(constant);
+                }
             }
         }
+        Ok(names)
     }
-    Ok(())
+}
+
+/// The names that code looks up or binds as globals. An attribute of the same name as a global, `optimizer.step` beside a loop over
+/// `step`, is none of them.
+fn globals_in<'py>(code: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
+    static KNOWN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    static INSTRUCTIONS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let py = code.py();
+    let known = KNOWN.get_or_try_init(py, || {
+        Ok::<_, PyErr>(py.import("weakref")?.getattr("WeakKeyDictionary")?.call0()?.unbind())
+    })?;
+    let known = known.bind(py);
+    let names = known.call_method1(pyo3::intern!(py, "get"), (code,))?;
+    if !names.is_none() {
+        return Ok(names);
+    }
+    let instructions = INSTRUCTIONS.import(py, "dis", "get_instructions")?.call1((code,))?;
+    let names = PySet::empty(py)?;
+    for instruction in instructions.try_iter()? {
+        let instruction = instruction?;
+        let operation = instruction.getattr(pyo3::intern!(py, "opname"))?.extract::<String>()?;
+        if operation.contains("GLOBAL") || operation == "LOAD_NAME" {
+            names.add(instruction.getattr(pyo3::intern!(py, "argval"))?)?;
+        }
+    }
+    let mut sorted: Vec<String> = names.iter().map(|name| name.extract()).collect::<PyResult<_>>()?;
+    sorted.sort_unstable();
+    let names = PyTuple::new(py, sorted)?.into_any();
+    known.set_item(code, &names)?;
+    Ok(names)
 }

@@ -28,7 +28,7 @@ impl Tensor {
             false => Tensor::complex(self, 0.0)?,
         };
         let axis = Axis::of("fft", axis, &x)?;
-        let pull = move |g: &Tensor| g.fft(axis.from_last(), !backward);
+        let pull = move |g: &Tensor| g.fft(axis.counted_back(), !backward);
         x.transformed(kind, false, axis)?.as_complex()?.with_pull("fft", &x, pull)
     }
 
@@ -47,7 +47,7 @@ impl Tensor {
             let mut by = vec![(Size::ZERO, Size::ZERO); g.rank()];
             by[axis.index(g)] = (Size::ZERO, &n - axis.extent(g));
             let zero = svod_dtype::Const::zero(g.dtype());
-            Tensor::from_uop(g.uop().pad(by, zero)?).fft(axis.from_last(), true)?.real()
+            Tensor::from_uop(g.uop().pad(by, zero)?).fft(axis.counted_back(), true)?.real()
         };
         x.transformed(Transform::Half, false, axis)?.as_complex()?.with_pull("rfft", &x, pull)
     }
@@ -66,7 +66,7 @@ impl Tensor {
             let last = if odd { half.clone() } else { &half - 1 };
             let twice = Tensor::select(&at.gt(0)?.bitwise_and(at.lt(last)?)?, 2.0, 1.0)?.cast(g.dtype())?;
             let along = std::iter::once(half.clone()).chain(vec![Size::from(1); axis.0]);
-            g.rfft(axis.from_last())?.mul(twice.reshape(&along.collect::<Vec<Size>>())?)
+            g.rfft(axis.counted_back())?.mul(twice.reshape(&along.collect::<Vec<Size>>())?)
         };
         x.transformed(Transform::Real, odd, axis)?.with_pull("irfft", &x, pull)
     }
@@ -99,8 +99,8 @@ impl Axis {
         Ok(Axis(x.rank() - 1 - axis_of(op, axis, x.rank())?))
     }
 
-    /// The axis as a tensor's methods take it.
-    fn from_last(self) -> i64 {
+    /// The axis as one counted back from the end.
+    fn counted_back(self) -> i64 {
         -(self.0 as i64) - 1
     }
 

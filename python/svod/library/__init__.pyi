@@ -983,7 +983,9 @@ def asinh_(x: _Operand, /) -> Tensor:
 def astype(x: _Operand, dtype: Any, /, *, copy: builtins.bool = True, device: builtins.str | None = None) -> Tensor:
     """Each value as another type: floats truncate and saturate to integers, NaN is 0, integers wrap.
 
-    NumPy leaves what does not fit undefined. A tensor is a value, so that whether it is copied cannot be told.
+    NumPy leaves what does not fit undefined. A tensor is a value, so that whether it is copied shows only where
+    it is
+    written to.
 
     >>> import svod
     >>> svod.astype(svod.Tensor([1.7, 300.0, float("nan")]), svod.uint8).tolist()
@@ -4038,7 +4040,8 @@ def repeat_interleave(
 def reshape(x: _Operand, /, shape: Sequence[builtins.int], *, copy: builtins.bool | None = None) -> Tensor:
     """The same elements in row-major order under other extents; one -1 is inferred.
 
-    A tensor is a value, so that whether it is copied cannot be told.
+    A tensor is a value, so that whether it is copied shows only where it is
+    written to.
     """
 
 def resolve_conj(x: _Operand, /) -> Tensor:

@@ -25,7 +25,7 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: str | None = None, copy: 
         return Tensor(obj, dtype, device)
     if dtype is None and device is None:
         return obj.clone() if copy else obj
-    made = obj.to(dtype=dtype, device=device)
+    made = obj.to(dtype=dtype, device=device, copy=bool(copy))
     if copy is False and (made.dtype != obj.dtype or made.device != obj.device):
         raise ArgumentError(f"asarray: copy=False, but a tensor of {obj.dtype} on {obj.device} has to be converted")
     return made

@@ -88,7 +88,7 @@ def diagonal(x: Tensor, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> T
     >>> svod.diagonal(svod.Tensor([[1, 2, 3], [4, 5, 6]]), offset=1).tolist()
     [2, 6]
     """
-    return _diagonal(_matrices("diagonal", x, axis1, axis2), offset)
+    return _diagonal(_matrices("diagonal", x, axis1, axis2), offset)._diagonal_of(x)
 
 
 def diagonal_scatter(x: Tensor, src: Tensor, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:

@@ -33,13 +33,14 @@ __all__ = [
 def astype(x: Tensor, dtype: Any, /, *, copy: bool = True, device: str | None = None) -> Tensor:
     """Each value as another type: floats truncate and saturate to integers, NaN is 0, integers wrap.
 
-    NumPy leaves what does not fit undefined. A tensor is a value, so that whether it is copied cannot be told.
+    NumPy leaves what does not fit undefined. A tensor is a value, so that whether it is copied shows only where it is
+    written to.
 
     >>> import svod
     >>> svod.astype(svod.Tensor([1.7, 300.0, float("nan")]), svod.uint8).tolist()
     [1, 255, 0]
     """
-    return x.to(dtype=dtype, device=device)
+    return x.to(dtype=dtype, device=device, copy=copy)
 
 
 def broadcast_arrays(*arrays: Any) -> list[Tensor]:
@@ -187,7 +188,8 @@ def repeat(x: Tensor, repeats: Any, /, axis: int | None = None) -> Tensor:
 def reshape(x: Tensor, /, shape: Sequence[int], *, copy: bool | None = None) -> Tensor:
     """The same elements in row-major order under other extents; one -1 is inferred.
 
-    A tensor is a value, so that whether it is copied cannot be told.
+    A tensor is a value, so that whether it is copied shows only where it is
+    written to.
     """
     return x.reshape(_extents(shape))
 

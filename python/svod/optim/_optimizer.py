@@ -338,7 +338,7 @@ def _tensor(value: Any) -> Tensor:
 def _moved(value: Tensor, like: Tensor) -> Tensor:
     """A value on the device or devices of another one."""
     if isinstance(like.device, str):
-        return value.to(device=like.device)
+        return value.to(device=like.device, copy=True)
     return value.shard(list(like.device), like.shard_axis if value.shape == like.shape else None)
 
 

@@ -26,13 +26,13 @@ impl PyTensor {
     /// The real parts; of real numbers themselves.
     #[getter]
     fn real(&self) -> Made {
-        Ok(self.0.real()?.into())
+        self.view_by("real", Ok(self.0.real()?.into()))
     }
 
     /// The imaginary parts; of real numbers 0.
     #[getter]
     fn imag(&self) -> Made {
-        Ok(self.0.imag()?.into())
+        self.view_by("imag", Ok(self.0.imag()?.into()))
     }
 
     /// Whether the elements are complex numbers.

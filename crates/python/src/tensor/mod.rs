@@ -403,7 +403,8 @@ impl PyTensor {
 
     /// On another device, or as another type: whichever is named, or both, or those of another tensor. The copy is made
     /// where it is needed; `realize` the result to keep it. PyTorch's `non_blocking` and `copy`, by name or behind the
-    /// others, change nothing: a tensor is a value.
+    /// others, change nothing: a tensor is a value. What is on the device in the type already can be assigned to after a
+    /// `copy`, or once this tensor is no longer in use.
     #[pyo3(signature = (*target, dtype=None, device=None, non_blocking=false, copy=false))]
     fn to(
         &self,
@@ -413,7 +414,7 @@ impl PyTensor {
         #[pyo3(from_py_with = flag)] non_blocking: bool,
         #[pyo3(from_py_with = flag)] copy: bool,
     ) -> Made {
-        let _always = (non_blocking, copy);
+        let _always = non_blocking;
         let mut dtype = dtype.map(|d| d.0);
         let mut name = device.map(str::to_owned);
         for target in target.iter().filter(|one| !one.is_none() && !one.is_instance_of::<PyBool>()) {
@@ -429,7 +430,17 @@ impl PyTensor {
                 (Err(error), None) => return parts(target.py(), "to", "target", Err(error.into())),
             }
         }
-        on(name.as_deref(), self.0.cast(dtype.unwrap_or(self.0.dtype())))
+        let made = on(name.as_deref(), self.0.cast(dtype.unwrap_or(self.0.dtype())));
+        let is_same = made
+            .as_ref()
+            .is_ok_and(|made| (made.0.dtype(), made.0.device().name()) == (self.0.dtype(), self.0.device().name()));
+        // PyTorch gives the tensor itself, which is written to with it.
+        if is_same && !copy { self.view_by("to", made) } else { made }
+    }
+
+    /// Another tensor's diagonal, which it was taken from.
+    fn _diagonal_of(&self, base: &PyTensor) -> PyTensor {
+        PyTensor(self.0.viewing(&base.0, "diagonal"))
     }
 
     /// The value spread over devices: cut along `axis` into one part for each, or whole on each.

@@ -29,7 +29,7 @@ impl PyTensor {
         if shape.len() == 1
             && let Ok(dtype) = shape.get_item(0)?.cast::<PyDType>()
         {
-            return Ok(self.0.bitcast(dtype.get().0)?.into());
+            return self.view_by("view", Ok(self.0.bitcast(dtype.get().0)?.into()));
         }
         let shape = parts(shape.py(), "view", "shape", Extents::of(shape))?;
         self.view_by("reshape", shape.bind(self.0.reshape(&shape.sizes)))
