@@ -18,21 +18,30 @@ compiles nothing.
 """
 
 from svod.optim import lr_scheduler
-from svod.optim._adaptive import LAMB, Adagrad, Adam, AdamW, NAdam, RMSprop
-from svod.optim._momentum import SGD, Lion, Muon
+from svod.optim._adaptive import Adadelta, Adagrad, RMSprop
+from svod.optim._factored import Adafactor
+from svod.optim._moments import LAMB, Adam, Adamax, AdamW, NAdam, RAdam
+from svod.optim._momentum import ASGD, SGD, Muon
 from svod.optim._optimizer import Optimizer, ParamGroup
+from svod.optim._signs import Lion, Rprop
 
 __all__ = [
+    "ASGD",
     "LAMB",
     "SGD",
+    "Adadelta",
+    "Adafactor",
     "Adagrad",
     "Adam",
     "AdamW",
+    "Adamax",
     "Lion",
     "Muon",
     "NAdam",
     "Optimizer",
     "ParamGroup",
+    "RAdam",
     "RMSprop",
+    "Rprop",
     "lr_scheduler",
 ]

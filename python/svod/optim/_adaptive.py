@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar
+from typing import Any
 
-from svod._svod import Tensor, where
+from svod._svod import Tensor
 from svod.optim._optimizer import Optimizer, ParamGroup
 
-__all__ = ["LAMB", "Adagrad", "Adam", "AdamW", "NAdam", "RMSprop"]
+__all__ = ["Adadelta", "Adagrad", "RMSprop"]
 
 
 class Adagrad(Optimizer):
@@ -51,6 +51,53 @@ class Adagrad(Optimizer):
         g = g + k.decay * p
         v = s.sum + g * g
         return p - k.lr * g / (v.sqrt() + k.eps), {"sum": v}
+
+
+class Adadelta(Optimizer):
+    """Steps in the unit of the parameters: gradients over their size, times the size of steps so far (Zeiler 2012).
+
+    g ← g + weight_decay·p
+    v ← ρ·v + (1 - ρ)·g²
+    u = √(d + eps) / √(v + eps)·g
+    d ← ρ·d + (1 - ρ)·u²
+    p ← p - lr·u
+
+    >>> import svod
+    >>> w = svod.Tensor([1.0])
+    >>> svod.optim.Adadelta([w], lr=1.0, rho=0.0, eps=1.0).step([svod.Tensor([0.0])])
+    >>> w.tolist()
+    [1.0]
+    """
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1.0,
+        rho: float = 0.9,
+        eps: float = 1e-6,
+        weight_decay: float = 0.0,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        super().__init__(params, lr=lr, rho=rho, eps=eps, weight_decay=weight_decay, maximize=maximize)
+
+    def _buffers(self, group: ParamGroup) -> Mapping[str, float]:
+        return {"square_avg": 0.0, "acc_delta": 0.0}
+
+    def _advance(self, h: Any, clock: Any) -> tuple[Mapping[str, Tensor], Mapping[str, Any]]:
+        return {"step": clock.step + 1}, {
+            "lr": h.lr,
+            "rho": h.rho,
+            "new": 1 - h.rho,
+            "eps": h.eps,
+            "decay": h.weight_decay,
+        }
+
+    def _update(self, p: Tensor, g: Tensor, s: Any, k: Any) -> tuple[Tensor, Mapping[str, Tensor]]:
+        g = g + k.decay * p
+        v = k.rho * s.square_avg + k.new * g * g
+        u = (s.acc_delta + k.eps).sqrt() / (v + k.eps).sqrt() * g
+        return p - k.lr * u, {"square_avg": v, "acc_delta": k.rho * s.acc_delta + k.new * u * u}
 
 
 class RMSprop(Optimizer):
@@ -111,196 +158,3 @@ class RMSprop(Optimizer):
         if hasattr(s, "momentum_buffer"):
             after["momentum_buffer"] = b = k.momentum * s.momentum_buffer + b
         return p - k.lr * b, after
-
-
-class _Moments(Optimizer):
-    """What Adam and its relatives have in common: averages of gradients and of their squares.
-
-    m ← β₁·m + (1 - β₁)·g
-    v ← β₂·v + (1 - β₂)·g²
-    """
-
-    def _buffers(self, group: ParamGroup) -> Mapping[str, float]:
-        return {"exp_avg": 0.0, "exp_avg_sq": 0.0}
-
-    @staticmethod
-    def _constants(h: Any, step: Any) -> dict[str, Any]:
-        """Numbers of one step: `root` is that of the correction of `v`."""
-        one, two = h.betas
-        return {
-            "root": (1 - two**step).sqrt(),
-            "new1": 1 - one,
-            "beta2": two,
-            "new2": 1 - two,
-            "eps": h.eps,
-            "decay": h.weight_decay,
-        }
-
-    @staticmethod
-    def _averaged(g: Tensor, s: Any, k: Any) -> tuple[Tensor, Tensor]:
-        """The new `m` and `v`."""
-        return s.exp_avg.lerp(g, k.new1), k.beta2 * s.exp_avg_sq + k.new2 * g * g
-
-
-class Adam(_Moments):
-    """Averages of gradients and of their squares (Kingma and Ba 2015; amsgrad: Reddi, Kale and Kumar 2018).
-
-    g ← g + weight_decay·p
-    m ← β₁·m + (1 - β₁)·g
-    v ← β₂·v + (1 - β₂)·g²
-    p ← p - lr / (1 - β₁ᵗ) · m / (√(v / (1 - β₂ᵗ)) + eps)     (amsgrad: with the largest v so far)
-    """
-
-    _decoupled = False
-
-    def __init__(
-        self,
-        params: Iterable[Any],
-        lr: float = 1e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 0.0,
-        amsgrad: bool = False,
-        *,
-        maximize: bool = False,
-    ) -> None:
-        super().__init__(
-            params, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, amsgrad=amsgrad, maximize=maximize
-        )
-
-    def _buffers(self, group: ParamGroup) -> Mapping[str, float]:
-        largest = {"max_exp_avg_sq": 0.0} if group["amsgrad"] else {}
-        return {**super()._buffers(group), **largest}
-
-    def _advance(self, h: Any, clock: Any) -> tuple[Mapping[str, Tensor], Mapping[str, Any]]:
-        step = clock.step + 1
-        return {"step": step}, {
-            **self._constants(h, step),
-            "lr": h.lr / (1 - h.betas[0] ** step),
-            "keep": 1 - h.lr * h.weight_decay,
-        }
-
-    def _update(self, p: Tensor, g: Tensor, s: Any, k: Any) -> tuple[Tensor, Mapping[str, Tensor]]:
-        if self._decoupled:
-            p = k.keep * p
-        else:
-            g = g + k.decay * p
-        m, v = self._averaged(g, s, k)
-        after, largest = {"exp_avg": m, "exp_avg_sq": v}, v
-        if hasattr(s, "max_exp_avg_sq"):
-            after["max_exp_avg_sq"] = largest = s.max_exp_avg_sq.maximum(v)
-        return p - k.lr * m / (largest.sqrt() / k.root + k.eps), after
-
-
-class AdamW(Adam):
-    """Adam with weights that decay apart from the gradient (Loshchilov and Hutter 2019).
-
-    `p ← (1 - lr·weight_decay)·p` takes the place of `g ← g + weight_decay·p` in the equations of `Adam`.
-    """
-
-    _decoupled = True
-
-    def __init__(
-        self,
-        params: Iterable[Any],
-        lr: float = 1e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 1e-2,
-        amsgrad: bool = False,
-        *,
-        maximize: bool = False,
-    ) -> None:
-        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize)
-
-
-class NAdam(_Moments):
-    """Adam with Nesterov's momentum (Dozat 2016).
-
-    μₜ = β₁·(1 - 0.96^(t·momentum_decay) / 2),  πₜ = μ₁·…·μₜ
-    m, v as in `Adam`
-    p ← p - lr·((1 - μₜ) / (1 - πₜ)·g + μₜ₊₁ / (1 - πₜ₊₁)·m) / (√(v / (1 - β₂ᵗ)) + eps)
-    """
-
-    _clock: ClassVar[Mapping[str, float]] = {"step": 0.0, "mu_product": 1.0}
-
-    def __init__(
-        self,
-        params: Iterable[Any],
-        lr: float = 2e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 0.0,
-        momentum_decay: float = 4e-3,
-        decoupled_weight_decay: bool = False,
-        *,
-        maximize: bool = False,
-    ) -> None:
-        super().__init__(
-            params,
-            lr=lr,
-            betas=betas,
-            eps=eps,
-            weight_decay=weight_decay,
-            momentum_decay=momentum_decay,
-            decoupled_weight_decay=decoupled_weight_decay,
-            maximize=maximize,
-        )
-
-    def _advance(self, h: Any, clock: Any) -> tuple[Mapping[str, Tensor], Mapping[str, Any]]:
-        step = clock.step + 1
-        one = h.betas[0]
-        now, then = (one * (1 - 0.5 * 0.96 ** (at * h.momentum_decay)) for at in (step, step + 1))
-        product = clock.mu_product * now
-        return {"step": step, "mu_product": product}, {
-            "of_gradient": h.lr * (1 - now) / (1 - product),
-            "of_average": h.lr * then / (1 - product * then),
-            **self._constants(h, step),
-            "keep": 1 - h.lr * h.weight_decay,
-            "decoupled": h.decoupled_weight_decay,
-        }
-
-    def _update(self, p: Tensor, g: Tensor, s: Any, k: Any) -> tuple[Tensor, Mapping[str, Tensor]]:
-        if k.decoupled:
-            p = k.keep * p
-        else:
-            g = g + k.decay * p
-        m, v = self._averaged(g, s, k)
-        moved = (k.of_gradient * g + k.of_average * m) / (v.sqrt() / k.root + k.eps)
-        return p - moved, {"exp_avg": m, "exp_avg_sq": v}
-
-
-class LAMB(_Moments):
-    """Adam with steps in proportion to each tensor's norm, for large batches (You et al. 2020).
-
-    m, v as in `Adam`
-    u = m / (1 - β₁ᵗ) / (√(v / (1 - β₂ᵗ)) + eps) + weight_decay·p
-    p ← p - lr·|p| / |u|·u                    (with 1 for |p| / |u| where either is 0)
-    """
-
-    def __init__(
-        self,
-        params: Iterable[Any],
-        lr: float = 1e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-6,
-        weight_decay: float = 0.0,
-        *,
-        maximize: bool = False,
-    ) -> None:
-        super().__init__(params, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, maximize=maximize)
-
-    def _advance(self, h: Any, clock: Any) -> tuple[Mapping[str, Tensor], Mapping[str, Any]]:
-        step = clock.step + 1
-        return {"step": step}, {
-            **self._constants(h, step),
-            "lr": h.lr,
-            "mean": 1 / (1 - h.betas[0] ** step),
-        }
-
-    def _update(self, p: Tensor, g: Tensor, s: Any, k: Any) -> tuple[Tensor, Mapping[str, Tensor]]:
-        m, v = self._averaged(g, s, k)
-        u = k.mean * m / (v.sqrt() / k.root + k.eps) + k.decay * p
-        of_weights, of_step = (x.square().sum().sqrt() for x in (p, u))
-        trust = where((of_weights > 0) & (of_step > 0), of_weights / of_step, 1.0)
-        return p - k.lr * trust * u, {"exp_avg": m, "exp_avg_sq": v}

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from svod._svod import ArgumentError, Tensor, where
 from svod.optim._optimizer import Optimizer, ParamGroup
 
-__all__ = ["SGD", "Lion", "Muon"]
+__all__ = ["ASGD", "SGD", "Muon"]
 
 
 class SGD(Optimizer):
@@ -65,35 +65,55 @@ class SGD(Optimizer):
         return p - k.lr * (g + k.momentum * b if k.nesterov else b), {"momentum_buffer": b}
 
 
-class Lion(Optimizer):
-    """The sign of an average of gradients (Chen et al. 2023, "Symbolic Discovery of Optimization Algorithms").
+class ASGD(Optimizer):
+    """Stochastic gradient descent at a falling rate, with the average of the parameters (Polyak and Juditsky 1992).
 
-    p ← p - lr·(sign(β₁·m + (1 - β₁)·g) + weight_decay·p)
-    m ← β₂·m + (1 - β₂)·g
+    g ← g + weight_decay·p
+    p ← (1 - lambd·η)·p - η·g
+    a ← a + μ·(p - a)                         `ax` of the state
+    η ← lr / (1 + lambd·lr·t)^alpha           (lr in the first step)
+    μ ← 1 / max(1, t - t0)                    (1 in the first step)
+
+    >>> import svod
+    >>> w = svod.Tensor([1.0])
+    >>> optimizer = svod.optim.ASGD([w], lr=0.5, lambd=0.0)
+    >>> optimizer.step([svod.Tensor([1.0])])
+    >>> w.tolist(), optimizer.state_dict()["state"][0]["ax"].tolist()
+    ([0.5], [0.5])
     """
+
+    _clock: ClassVar[Mapping[str, float]] = {"step": 0.0, "eta": 0.0, "mu": 1.0}
 
     def __init__(
         self,
         params: Iterable[Any],
-        lr: float = 1e-4,
-        betas: tuple[float, float] = (0.9, 0.99),
+        lr: float = 1e-2,
+        lambd: float = 1e-4,
+        alpha: float = 0.75,
+        t0: float = 1e6,
         weight_decay: float = 0.0,
         *,
         maximize: bool = False,
     ) -> None:
-        super().__init__(params, lr=lr, betas=betas, weight_decay=weight_decay, maximize=maximize)
+        super().__init__(params, lr=lr, lambd=lambd, alpha=alpha, t0=t0, weight_decay=weight_decay, maximize=maximize)
 
     def _buffers(self, group: ParamGroup) -> Mapping[str, float]:
-        return {"exp_avg": 0.0}
+        return {"ax": 0.0}
 
     def _advance(self, h: Any, clock: Any) -> tuple[Mapping[str, Tensor], Mapping[str, Any]]:
-        one, two = h.betas
-        return {"step": clock.step + 1}, {"lr": h.lr, "decay": h.weight_decay, "new1": 1 - one, "new2": 1 - two}
+        step = clock.step + 1
+        eta = where(step == 1, h.lr, clock.eta)
+        after = {"eta": h.lr / (1 + h.lambd * h.lr * step) ** h.alpha, "mu": 1 / (step - h.t0).maximum(1.0)}
+        return {"step": step, **after}, {
+            "eta": eta,
+            "mu": clock.mu,
+            "keep": 1 - h.lambd * eta,
+            "decay": h.weight_decay,
+        }
 
     def _update(self, p: Tensor, g: Tensor, s: Any, k: Any) -> tuple[Tensor, Mapping[str, Tensor]]:
-        m = s.exp_avg
-        p = p - k.lr * (m.lerp(g, k.new1).sign() + k.decay * p)
-        return p, {"exp_avg": m.lerp(g, k.new2)}
+        p = k.keep * p - k.eta * (g + k.decay * p)
+        return p, {"ax": s.ax.lerp(p, k.mu)}
 
 
 class Muon(Optimizer):

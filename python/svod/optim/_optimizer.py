@@ -15,7 +15,7 @@ from svod.nn._statistics import pending
 __all__ = ["Optimizer", "ParamGroup"]
 
 # Numbers below 1, of which 1 stands for an average that forgets nothing.
-_FRACTIONS = ("betas", "momentum", "alpha")
+_FRACTIONS = ("betas", "momentum", "alpha", "rho")
 # State that other state of the same name in PyTorch does not have: the weights of 16-bit parameters, in 32 bits.
 _MASTER = "master"
 _STEP = "step"
@@ -36,6 +36,8 @@ class ParamGroup(MutableMapping[str, Any]):
         self._states: list[Buffers] = []
         # The numbers that all parameters with the same past have in common, such as the count of steps.
         self._clocks: list[Buffers] = []
+        # The rate with which the first schedule began.
+        self._initial: dict[str, float] = {}
         self.params = params
 
     def __getitem__(self, name: str) -> Any:
@@ -43,7 +45,7 @@ class ParamGroup(MutableMapping[str, Any]):
             return self.params
         value = self._options[name]
         if isinstance(value, tuple):
-            return tuple(number.item() for number in value)
+            return tuple(None if number is None else number.item() for number in value)
         return value.item() if isinstance(value, Tensor) else value
 
     def __setitem__(self, name: str, value: Any) -> None:
@@ -97,8 +99,9 @@ class ParamGroup(MutableMapping[str, Any]):
                     self._states[at][_MASTER] = parameter.detach().cast(float32).realize()
             state = self._states[at]
             for name, value in self._owner._buffers(self).items():
-                if name not in state:
-                    state[name] = _at(full(parameter.shape, value, dtype=_working(parameter)), parameter)
+                shape = self._owner._shape(name, parameter)
+                if name not in state and shape is not None:
+                    state[name] = _at(full(shape, value, dtype=_working(parameter)), parameter)
 
 
 class Optimizer:
@@ -223,6 +226,10 @@ class Optimizer:
         """The names of each parameter's tensors of state, and what they are filled with before the first step."""
         raise NotImplementedError
 
+    def _shape(self, name: str, parameter: Tensor) -> tuple[Any, ...] | None:
+        """The shape of a tensor of state; none where the parameter has no such one."""
+        return tuple(parameter.shape)
+
     def _advance(self, h: Any, clock: Any) -> tuple[Mapping[str, Tensor], Mapping[str, Any]]:
         """The clock after a step, and the numbers that `_update` needs, of the group's numbers `h`."""
         raise NotImplementedError
@@ -279,7 +286,9 @@ class Optimizer:
                 clock = {name: +tensor for name, tensor in clock.items()}
                 for at in members:
                     group._clocks[at] = clock
-            after, numbers = self._advance(group._numbers(clock[_STEP]), SimpleNamespace(**clock))
+            # Other handles: what the numbers are made of stays when the clock goes on.
+            before = SimpleNamespace(**{name: +tensor for name, tensor in clock.items()})
+            after, numbers = self._advance(group._numbers(clock[_STEP]), before)
             written += _assigned(clock, after)
             for at in members:
                 parameter, state, gradient = group.params[at], group._states[at], gradients[at]

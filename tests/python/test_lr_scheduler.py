@@ -1,0 +1,158 @@
+"""Schedules beside PyTorch's: the rates and momenta of each step, alone, one after the other, and together."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import svod
+from svod import optim
+
+torch: Any = importlib.import_module("torch") if importlib.util.find_spec("torch") else None
+STEPS = 25
+
+Made = Callable[[Any, Any], Any]
+# Of the schedules' module and an optimizer of two groups, which begin at 0.2 and 0.7.
+SCHEDULES: dict[str, Made] = {
+    "StepLR": lambda s, o: s.StepLR(o, 3, 0.5),
+    "MultiplicativeLR": lambda s, o: s.MultiplicativeLR(o, lambda step: 0.5 + 1 / (1 + step)),
+    "MultiplicativeLR of groups": lambda s, o: s.MultiplicativeLR(o, [lambda t: 0.9, lambda t: 1.1]),
+    "PolynomialLR": lambda s, o: s.PolynomialLR(o),
+    "PolynomialLR power": lambda s, o: s.PolynomialLR(o, 10, 2.5),
+    "CosineAnnealingLR beyond": lambda s, o: s.CosineAnnealingLR(o, 7, 0.01),
+    "CosineAnnealingWarmRestarts": lambda s, o: s.CosineAnnealingWarmRestarts(o, 4),
+    "CosineAnnealingWarmRestarts longer": lambda s, o: s.CosineAnnealingWarmRestarts(o, 3, 2, 0.01),
+    "CyclicLR": lambda s, o: s.CyclicLR(o, 0.1, 0.9, 4),
+    "CyclicLR triangular2": lambda s, o: s.CyclicLR(o, [0.1, 0.2], [0.9, 0.8], 3, 5, "triangular2"),
+    "CyclicLR exp_range": lambda s, o: s.CyclicLR(o, 0.1, 0.9, 3, mode="exp_range", gamma=0.9, max_momentum=0.95),
+    "CyclicLR scale_fn": lambda s, o: s.CyclicLR(
+        o, 0.1, 0.9, 3, scale_fn=lambda x: 1 / (1 + x), scale_mode="iterations", cycle_momentum=False
+    ),
+    "OneCycleLR": lambda s, o: s.OneCycleLR(o, [0.5, 0.8], STEPS),
+    "OneCycleLR three_phase": lambda s, o: s.OneCycleLR(o, 0.5, STEPS, three_phase=True, pct_start=0.4),
+    "OneCycleLR linear": lambda s, o: s.OneCycleLR(
+        o, 0.5, epochs=5, steps_per_epoch=5, anneal_strategy="linear", three_phase=True
+    ),
+    "ChainedScheduler": lambda s, o: s.ChainedScheduler(
+        [s.ConstantLR(o, 0.1, 4), s.ExponentialLR(o, 0.9), s.CosineAnnealingLR(o, 30, 0.01)]
+    ),
+    "ChainedScheduler of steps": lambda s, o: s.ChainedScheduler([s.LinearLR(o, 0.3, 1.0, 6), s.StepLR(o, 5)]),
+    "SequentialLR": lambda s, o: s.SequentialLR(
+        o, [s.LinearLR(o, 0.1, 1.0, 5), s.PolynomialLR(o, 12), s.ConstantLR(o, 0.5, 2)], [5, 17]
+    ),
+    "ReduceLROnPlateau": lambda s, o: s.ReduceLROnPlateau(o, patience=1, factor=0.5),
+    "ReduceLROnPlateau max": lambda s, o: s.ReduceLROnPlateau(
+        o, "max", 0.5, 2, 0.1, "abs", cooldown=2, min_lr=[0.05, 0.3]
+    ),
+    "ReduceLROnPlateau rel": lambda s, o: s.ReduceLROnPlateau(o, "max", 0.7, 0, 0.2, eps=0.05),
+}
+METRICS = np.abs(np.random.default_rng(0).standard_normal(STEPS)) + np.linspace(2, 1, STEPS)
+
+
+def optimizer(library: Any, rule: str) -> Any:
+    zeros = [svod.zeros(1), svod.zeros(1)] if library is svod else [torch.zeros(1, requires_grad=True) for _ in "ab"]
+    options = {"momentum": 0.9} if rule == "SGD" else {}
+    return getattr(library.optim, rule)([{"params": [zeros[0]]}, {"params": [zeros[1]], "lr": 0.7}], lr=0.2, **options)
+
+
+def step(schedule: Any, at: int) -> None:
+    schedule.step(*([METRICS[at]] if "Plateau" in type(schedule).__name__ else []))
+
+
+def numbers(made: Any, schedule: Any) -> list[float]:
+    groups = made.param_groups
+    rates = [group["lr"] for group in groups]
+    assert list(schedule.get_last_lr()) == rates
+    return rates + [group["betas"][0] if "betas" in group else group["momentum"] for group in groups]
+
+
+def run(library: Any, rule: str, make: Made) -> list[list[float]]:
+    made = optimizer(library, rule)
+    schedule = make(library.optim.lr_scheduler, made)
+    found = []
+    for at in range(STEPS):
+        found.append(numbers(made, schedule))
+        made.step()
+        if at < STEPS - 1:
+            step(schedule, at)
+    return found
+
+
+@pytest.mark.skipif(torch is None, reason="needs PyTorch")
+@pytest.mark.parametrize("rule", ["SGD", "AdamW"])
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_schedules_are_pytorchs(name: str, rule: str) -> None:
+    mine, theirs = (run(library, rule, SCHEDULES[name]) for library in (svod, torch))
+    np.testing.assert_allclose(mine, theirs, rtol=1e-11, atol=1e-15)
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_a_resumed_schedule_goes_on(name: str) -> None:
+    made = optimizer(svod, "AdamW")
+    schedule = SCHEDULES[name](optim.lr_scheduler, made)
+    for at in range(9):
+        step(schedule, at)
+    other = optimizer(svod, "AdamW")
+    again = SCHEDULES[name](optim.lr_scheduler, other)
+    other.load_state_dict(made.state_dict())
+    again.load_state_dict(schedule.state_dict())
+    for at in range(9, STEPS - 1):
+        assert numbers(made, schedule) == numbers(other, again)
+        step(schedule, at)
+        step(again, at)
+
+
+@pytest.mark.skipif(torch is None, reason="needs PyTorch")
+@pytest.mark.parametrize("factor", [1, 2])
+def test_places_on_the_way_of_warm_restarts(factor: int) -> None:
+    found = []
+    for library in (svod, torch):
+        made = optimizer(library, "SGD")
+        schedule = library.optim.lr_scheduler.CosineAnnealingWarmRestarts(made, 3, factor)
+        rates = []
+        for place in np.arange(0, 40, 0.25):
+            schedule.step(float(place))
+            rates.append(made.param_groups[0]["lr"])
+        found.append(rates)
+    np.testing.assert_allclose(*found, rtol=1e-11, atol=1e-15)
+
+
+@pytest.mark.skipif(torch is None, reason="needs PyTorch")
+def test_a_rate_that_a_program_changes_is_what_the_next_step_goes_by() -> None:
+    found = []
+    for library in (svod, torch):
+        made = optimizer(library, "SGD")
+        schedule = library.optim.lr_scheduler.ExponentialLR(made, 0.5)
+        schedule.step()
+        made.param_groups[0]["lr"] = 4.0
+        schedule.step()
+        found.append([group["lr"] for group in made.param_groups])
+    np.testing.assert_allclose(*found)
+    assert found[0][0] == 2.0
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda s, o: s.CyclicLR(o, 0.1, 0.9, mode="round"), "CyclicLR: mode is one of"),
+        (lambda s, o: s.CyclicLR(o, [0.1], 0.9), "CyclicLR: 1 rates for 2 groups"),
+        (lambda s, o: s.CyclicLR(optim.Adagrad([svod.zeros(1)]), 0.1, 0.9), "Adagrad has no momentum to cycle"),
+        (lambda s, o: s.OneCycleLR(o, 0.1), "total_steps, or epochs and steps_per_epoch"),
+        (lambda s, o: s.CosineAnnealingWarmRestarts(o, 0), "T_0=0"),
+        (lambda s, o: s.MultiplicativeLR(o, [abs]), "1 functions for 2 groups"),
+        (lambda s, o: s.ReduceLROnPlateau(o, factor=1.0), r"factor=1\.0: less than 1"),
+        (lambda s, o: s.ReduceLROnPlateau(o, "least"), "mode is one of"),
+        (lambda s, o: s.ChainedScheduler([]), "no schedules"),
+        (lambda s, o: s.ChainedScheduler([s.ReduceLROnPlateau(o)]), "takes a metric with each step"),
+        (lambda s, o: s.ChainedScheduler([s.StepLR(o, 1)], optimizer(svod, "SGD")), "one of another optimizer"),
+        (lambda s, o: s.StepLR(o, 1, last_epoch=4), "last_epoch=4 of an optimizer that has no rate to begin with"),
+    ],
+)
+def test_what_does_not_fit_is_refused(make: Made, says: str) -> None:
+    with pytest.raises(svod.ArgumentError, match=says):
+        make(optim.lr_scheduler, optimizer(svod, "SGD"))
