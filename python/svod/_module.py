@@ -26,6 +26,12 @@ def check_layers(of: str, name: str, number: int) -> None:
         raise ArgumentError(f"{of}: {name}: from 1 to {_MOST_LAYERS} layers, not {number}")
 
 
+def forget_gradient(parameter: Tensor, set_to_none: bool) -> None:
+    """Makes a gradient that was gathered None, or zeros."""
+    if set_to_none or parameter.grad is not None:
+        parameter.grad = None if set_to_none else parameter.detach().zeros_like()
+
+
 class StateError(Error, ValueError):
     """A state dict does not fit the module: a tensor is missing, unknown or of another shape."""
 
@@ -224,10 +230,11 @@ class Module:
             parameter.requires_grad_(requires_grad)
         return self
 
-    def zero_grad(self) -> None:
-        """Forgets the gradients of all parameters."""
+    @checked
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forgets the gradients of all parameters; those that are there become zeros where they are not to be None."""
         for parameter in self.parameters():
-            parameter.grad = None
+            forget_gradient(parameter, set_to_none)
 
     def eval(self) -> Self:
         """Puts this module and all below it out of training."""

@@ -148,3 +148,32 @@ def test_adafactor_of_16_bits() -> None:
 def test_what_does_not_fit_is_refused(made: Any, says: str) -> None:
     with pytest.raises(svod.ArgumentError, match=says):
         made(svod.zeros(2))
+
+
+def test_closures_and_gradients_of_zeros() -> None:
+    found = []
+    for library in (svod, torch):
+        w = library.ones(2, dtype=library.float64).requires_grad_()
+        made = library.optim.Adam([w], lr=0.1)
+        losses = []
+
+        def closure(made: Any = made, w: Any = w) -> Any:
+            made.zero_grad(set_to_none=False)
+            loss = (w * w).sum()
+            loss.backward()
+            return loss
+
+        for _ in range(3):
+            with library.no_grad():
+                losses.append(made.step(closure).item())
+        made.zero_grad(set_to_none=False)
+        assert w.grad.tolist() == [0.0, 0.0]
+        made.step()
+        made.zero_grad(set_to_none=True)
+        assert w.grad is None
+        found.append([*losses, *w.tolist()])
+    np.testing.assert_allclose(*found, rtol=1e-11)
+    layer = svod.nn.Linear(2, 1).requires_grad_()
+    layer(svod.ones(1, 2)).sum().backward()
+    layer.zero_grad(set_to_none=False)
+    assert [p.grad.numpy().sum() for p in layer.parameters()] == [0.0, 0.0]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
 from svod._arguments import checked, checked_init
-from svod._grad import no_grad
-from svod._module import StateError
+from svod._grad import enable_grad, no_grad
+from svod._module import StateError, forget_gradient
 from svod._svod import ArgumentError, ArgumentTypeError, DType, Tensor, _is_tracing, float32, float64, full, realize
 from svod.nn._statistics import pending
 
@@ -160,19 +160,25 @@ class Optimizer:
         made._complete()
         self.param_groups.append(made)
 
-    def zero_grad(self) -> None:
-        """Forgets the gradients of all parameters."""
+    @checked
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forgets the gradients of all parameters; those that are there become zeros where they are not to be None."""
         for group in self.param_groups:
             for parameter in group.params:
-                parameter.grad = None
+                forget_gradient(parameter, set_to_none)
 
     @checked
-    def step(self, gradients: Sequence[Tensor | None] | Mapping[str, Tensor] | None = None) -> None:
+    def step(self, gradients: Sequence[Tensor | None] | Mapping[str, Tensor] | Callable[[], Any] | None = None) -> Any:
         """Writes the parameters anew, from their `grad` or from `gradients`; those without a gradient stay.
 
         `gradients` are one for each parameter, in order, or by the names that the parameters were given with, as
-        `svod.value_and_grad` gives them for a module.
+        `svod.value_and_grad` gives them for a module. A function in their place is called first, to compute the loss
+        and call `backward`, as PyTorch's closures do: its loss is given back.
         """
+        loss = None
+        if callable(gradients):
+            with enable_grad():
+                loss, gradients = gradients(), None
         found = self._gradients(gradients)
         written: list[Tensor] = []
         with no_grad():
@@ -181,6 +187,7 @@ class Optimizer:
         if written and not _is_tracing():
             # With what the passes over the gradients' activations have left.
             realize(*written, *pending())
+        return loss
 
     def state_dict(self) -> dict[str, Any]:
         """The state of each parameter, by its position, and the numbers of the groups: plain containers, as PyTorch's.
