@@ -414,3 +414,34 @@ def test_a_plan_does_not_forget_its_input_where_many_elements_were_written() -> 
             y[i] = x[i % 4] + 1 if computed else x[i % 4]
         with pytest.raises(svod.ArgumentError, match="follow"):
             (y[:4] + x).prepare(inputs=[x])
+
+
+@pytest.mark.parametrize("make", [
+    lambda: svod.zeros(200_000),
+    lambda: svod.full((200_000,), -1.0),
+    lambda: svod.ones(500, 400).reshape(200_000),
+    lambda: svod.arange(200_000.0),
+    lambda: svod.arange(200_000.0)[::2] + svod.zeros(100_000),
+    lambda: svod.from_numpy(np.arange(200_000, dtype=np.float32)),
+    lambda: svod.Tensor(draw(200_000)) * 2,
+    lambda: svod.Tensor(draw(300_000))[1000:],
+])  # fmt: skip
+def test_large_values_that_were_never_read_are_written_where_they_are(make: Any) -> None:
+    x, expected = make(), make().numpy().copy()
+    for i in range(12):
+        x[i * 3], expected[i * 3] = i, i
+    assert x.is_realized
+    place, before = address(x), counts()
+    for i in range(40):
+        x[i * 7], expected[i * 7] = i, i
+        x[i * 2 + 100 : i * 2 + 105], expected[i * 2 + 100 : i * 2 + 105] = i, i
+    assert (address(x), since(before)) == (place, (0, 0))
+    np.testing.assert_array_equal(x.numpy(), expected)
+
+
+@pytest.mark.parametrize("make", [lambda: svod.zeros(100_000), lambda: svod.arange(100_000.0)])
+def test_large_values_of_numbers_are_memory_from_the_second_write_on(make: Any) -> None:
+    x = make()
+    y, x[1], x[2] = x * 2, 5.0, 6.0
+    assert x.is_realized
+    assert (y[1:3].tolist(), x[:4].tolist()) == ((make() * 2)[1:3].tolist(), [x[0].item(), 5, 6, x[3].item()])

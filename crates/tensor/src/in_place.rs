@@ -31,8 +31,9 @@ use crate::sources;
 use crate::tensor::Tensor;
 use crate::trace;
 
-/// Bytes of memory that is copied for a write.
+/// Bytes of memory that is copied for a write, and of what is one number everywhere, filled for it.
 const COPIED: usize = 1 << 18;
+const FILLED: usize = 1 << 26;
 /// Places of a number that are written at once, those that are no neighbours, and bytes of elements: more are as well
 /// computed.
 const WRITTEN: usize = 1 << 12;
@@ -40,6 +41,8 @@ const SPREAD: usize = 1 << 16;
 const MOVED: usize = 1 << 20;
 /// Writes from which on a value that is pending is computed, and others' elements are stored.
 const PENDING: u32 = 8;
+/// The same of a large value that follows from numbers alone, which no plan could follow.
+const OF_NUMBERS: u32 = 2;
 
 /// Elements of a value that is computed to be written, and nodes of its expression.
 const COMPUTED: usize = 1 << 12;
@@ -78,7 +81,14 @@ pub(crate) fn write(tensor: &Tensor, slices: &[&Slice], shape: &[Size], value: &
         },
     };
     // It may be in memory now.
-    let node = if node.is_memory() { node } else { tensor.uop() };
+    let node = match node.is_memory() {
+        true => node,
+        false => {
+            // Nothing is to hold an expression whose memory is written below.
+            drop(node);
+            tensor.uop()
+        }
+    };
     let most = match given.content {
         Content::Number(_) if part.iter().any(|places| places.step != 1) => SPREAD,
         Content::Number(_) => WRITTEN,
@@ -89,7 +99,8 @@ pub(crate) fn write(tensor: &Tensor, slices: &[&Slice], shape: &[Size], value: &
         return Ok(false);
     }
     if !node.is_memory() && everywhere(&node).is_none() {
-        if tensor.count_writes(true) < PENDING || node.trace() != 0 {
+        let few = if follows_nothing(&node, &extents) { OF_NUMBERS } else { PENDING };
+        if tensor.count_writes(true) < few || node.trace() != 0 {
             return Ok(false);
         }
         if !is_computed(tensor)? {
@@ -142,6 +153,15 @@ fn computed(tensor: &Tensor, to: &UOp, shape: &[Size], value: &Operand) -> Resul
     }
     let given = elements(to, shape, &value)?;
     Ok(given.map(|given| Given { from, ..given }))
+}
+
+/// Whether a value that is too large to be copied is made of numbers only.
+fn follows_nothing(node: &UOp, extents: &[usize]) -> bool {
+    bytes(node, extents) > COPIED && node.place().is_none() && leaves_below(node).is_some_and(|below| below.is_empty())
+}
+
+fn bytes(node: &UOp, extents: &[usize]) -> usize {
+    extents.iter().product::<usize>().saturating_mul(node.dtype().bytes())
 }
 
 /// Computes a value. An error is told where the value is read, unless it is the user's interruption.
@@ -228,7 +248,8 @@ fn memory_below(value: &Tensor, node: &UOp) -> Option<Leaf> {
 /// writes and is to be an expression.
 fn written(node: &UOp, extents: &[usize], part: &[Places], given: &Given, first: bool) -> Result<Option<UOp>> {
     let Given { content: value, from } = given;
-    let small = extents.iter().product::<usize>().saturating_mul(node.dtype().bytes()) <= COPIED;
+    let bytes = bytes(node, extents);
+    let small = bytes <= COPIED;
     if first && small && !from.is_empty() {
         return Ok(None);
     }
@@ -258,7 +279,7 @@ fn written(node: &UOp, extents: &[usize], part: &[Places], given: &Given, first:
             Arc::new(buffer.to_device(buffer.storage().allocator())?)
         }
         _ => match everywhere(node) {
-            Some(all) if small => filled(&*device_of(node)?, all, extents.iter().product())?,
+            Some(all) if bytes <= FILLED => filled(&*device_of(node)?, all, extents.iter().product())?,
             _ => return Ok(None),
         },
     };

@@ -6,16 +6,23 @@
 //! * what a handle names, if writing it costs little beside the run: a value is *small*, or no larger than the largest
 //!   memory that it is made of and written in a part of the run's time ([`LITTLE`]). Scores of an attention that
 //!   somebody has named are neither;
-//! * what an earlier run computed and this one would compute again, if reading it from memory takes no longer.
+//! * what an earlier run computed and this one would compute again, if reading it from memory takes no longer;
+//! * what a function of the host gave, and a loop that no derivative follows: these are in memory in any case, and dear to compute
+//!   again. All results of one step are computed at once, and those that something refers to are kept together.
+//!
+//! A handle names what has its elements in memory: of a transposed, padded or checkpointed value, its operand. Values on
+//! several devices are kept in their parts, and so are copies between devices.
 //!
 //! A read that wants a part of a value only, such as one element, computes all of it if that takes no longer than a few
 //! kernels take to be compiled, more of them with every such read.
 //!
 //! Costs are bytes moved; operations count as so many bytes as are moved meanwhile, as when kernels are cut. Where a run
 //! takes long, so that it matters how kernels are cut, what is named is kept only if the schedule with it moves
-//! little more than the one without. What follows from memory that may change, from functions of the host or from variables is never kept. Decisions follow
-//! from the graph, from names and from counts of runs: they are the same in every run of a program.
+//! little more than the one without; graphs of several devices are not compared. What follows from memory that may change or from
+//! variables is never kept. Decisions follow from the graph, from names and from counts of runs: they are the same in every
+//! run of a program.
 
+use rustc_hash::FxHashSet;
 use svod_device::host_memory;
 use svod_ir::graph::walk::NodeIndex;
 use svod_ir::graph::{Graph, Op, Place, UOp};
@@ -45,6 +52,9 @@ const SHARE: usize = 8;
 const SORTED: f64 = 32.0;
 const DRAWN: f64 = 24.0;
 
+/// Cost of each byte that a function of the host, or a loop, reads or gives.
+const DEAR: f64 = 32.0;
+
 /// Operations that runs have computed again and again, from which on what follows from literals is worth memory: a program
 /// builds on it step by step.
 const STEPS: u32 = 8;
@@ -61,59 +71,75 @@ struct Fact {
     steps: u32,
     /// Cost of computing it; what several read is divided among them.
     cost: f64,
+    /// The part of that which is the same for a part of its elements as for all: of functions of the host and loops.
+    dear: f64,
     /// Bytes of the largest memory that it is made of.
     largest: f64,
-    /// The part of it that is wanted.
+    /// The part of it that is wanted: none of what a derivative would be taken by.
     part: f64,
     /// Whether something reads it that no run has computed yet, or that is asked for.
     again: bool,
     /// Whether it is asked for.
     is_root: bool,
+    /// Whether a handle names it, or what has its elements.
+    named: bool,
+}
+
+/// What is known of a graph's nodes, and whether they are on several devices.
+struct Facts {
+    of: Vec<Fact>,
+    apart: bool,
 }
 
 /// The nodes that are to be computed as further roots of a graph, which a read computes.
 pub(crate) fn kept(graph: &Graph, config: &PrepareConfig) -> Result<Vec<NodeIndex>> {
-    let Some(mut facts) = facts(graph) else { return Ok(Vec::new()) };
+    let Some(Facts { of: mut facts, apart }) = facts(graph) else { return Ok(Vec::new()) };
     let total: f64 = graph.roots().iter().map(|root| facts[*root as usize].cost).sum();
     let (mut room, most) = (LITTLE * total, (host_memory() / SHARE) as f64);
     for root in graph.roots() {
         let fact = &mut facts[*root as usize];
         (fact.part, fact.again, fact.is_root) = (1.0, true, true);
     }
-    let (mut chosen, mut named) = (Vec::new(), Vec::new());
+    let (mut chosen, mut with_names) = (Vec::new(), Vec::new());
     for at in (0..graph.len()).rev() {
         let (node, fact) = (&graph.nodes()[at], facts[at]);
+        let named = fact.named || node.is_named();
         // What earlier runs computed is made of what they computed for it.
         let mut again = fact.again && (fact.is_root || passes(node.op())) || !passes(node.op()) && node.runs() == 0;
-        if fact.lasting && fact.found && !fact.is_root && !passes(node.op()) && !node.is_value() {
-            let (own, beyond) = (bytes(node), fact.cost * (1.0 - fact.part));
+        let wanted = fact.part > 0.0 && (!apart || node.place().is_some());
+        if fact.lasting && fact.found && wanted && !fact.is_root && !passes(node.op()) && !node.is_value() {
+            let (own, beyond) = (bytes(node), (fact.cost - fact.dear) * (1.0 - fact.part));
             let small = own <= SMALL && beyond <= WHOLE;
             let spares = small || 2.0 * own <= fact.cost && beyond <= WHOLE * f64::from(node.runs());
             let little = fact.part == 1.0 && 2.0 * own <= room && own <= fact.largest;
+            let written = is_written(node);
             if own > most {
                 again |= fact.again;
-            } else if fact.again && node.runs() > 0 && spares {
+            } else if is_dear(node) || named && written || fact.again && node.runs() > 0 && (spares || written) {
                 chosen.push(at as NodeIndex);
-            } else if node.is_named() && (small || little) {
+            } else if named && (small || little) {
                 room -= if small { 0.0 } else { 2.0 * own };
-                named.push(at as NodeIndex);
+                with_names.push(at as NodeIndex);
             } else {
                 again |= fact.again;
             }
         }
-        for &source in graph.sources(at as NodeIndex) {
+        // Of a mark, only the first operand is computed.
+        let read = if node.op().is_mark() { 1 } else { usize::MAX };
+        for &source in graph.sources(at as NodeIndex).iter().take(read) {
             let whole = elements(&graph.nodes()[source as usize]).max(1.0);
             let part = if let Op::Shrink(_) = node.op() { elements(node) / whole } else { 1.0 };
             let below = &mut facts[source as usize];
             below.again |= again;
             below.part = below.part.max(fact.part * part);
+            below.named |= named && passes(node.op());
         }
     }
-    if total <= LONG {
-        chosen.extend(named);
+    if total <= LONG || apart {
+        chosen.extend(with_names);
         return Ok(chosen);
     }
-    with_little_traffic(graph, chosen, named, config)
+    with_little_traffic(graph, chosen, with_names, config)
 }
 
 /// Those of the named nodes with which the schedule moves little more than without.
@@ -147,9 +173,47 @@ fn with_little_traffic(
 /// Whether all of a value, of this graph, should be computed where a part of it is read.
 pub(crate) fn is_whole_worth(base: &UOp, graph: &Graph) -> bool {
     let Some(facts) = facts(graph) else { return false };
-    let fact = facts[graph.roots()[0] as usize];
+    let fact = facts.of[graph.roots()[0] as usize];
     let fits = bytes(base) * SHARE as f64 <= host_memory() as f64;
-    fact.lasting && fact.found && fits && fact.cost <= WHOLE * f64::from(1 + base.runs())
+    fact.lasting && fact.found && fits && fact.cost - fact.dear <= WHOLE * f64::from(1 + base.runs())
+}
+
+/// The other results of a graph's loops and functions of the host that something outside of it refers to: they are
+/// computed with those that are in it, and kept.
+pub(crate) fn beside(graph: &Graph) -> Vec<UOp> {
+    if !graph.nodes().iter().any(|node| is_step(node.op())) {
+        return Vec::new();
+    }
+    let Some(facts) = facts(graph) else { return Vec::new() };
+    let (mut met, mut found) = (FxHashSet::default(), Vec::new());
+    for (node, fact) in graph.nodes().iter().zip(&facts.of) {
+        if !fact.lasting || node.is_value() || !is_dear(node) {
+            continue;
+        }
+        for other in other_results(node) {
+            let wanted = !other.is_sole() && !other.is_value() && other.shape().iter().all(|n| n.as_const().is_some());
+            if wanted && met.insert(other.id()) && !graph.nodes().contains(&other) {
+                found.push(other);
+            }
+        }
+    }
+    found
+}
+
+/// The other results of the loop or the function of the host of which a node is one.
+fn other_results(node: &UOp) -> Vec<UOp> {
+    let sources = node.sources();
+    let (count, own) = match node.op() {
+        Op::Loop(body, own) => (body.results().len(), *own),
+        Op::Host(call, _, own) => (call.outputs(&sources).map_or(0, |outputs| outputs.len()), *own),
+        _ => return Vec::new(),
+    };
+    let result = |output: usize| match node.op() {
+        Op::Loop(body, _) => UOp::new(Op::Loop(body.clone(), output), &sources).ok(),
+        Op::Host(call, operands, _) => UOp::new(Op::Host(call.clone(), *operands, output), &sources).ok(),
+        _ => None,
+    };
+    (0..count).filter(|output| *output != own).filter_map(result).collect()
 }
 
 /// Notes that a run computed the values of a graph.
@@ -157,60 +221,89 @@ pub(crate) fn note_run(graph: &Graph) {
     graph.nodes().iter().filter(|node| !passes(node.op()) && !node.is_value()).for_each(UOp::note_run);
 }
 
-/// What is known from below; none where the graph has variables, or values on several devices.
-fn facts(graph: &Graph) -> Option<Vec<Fact>> {
+/// What is known from below; none where the graph has variables.
+fn facts(graph: &Graph) -> Option<Facts> {
     let mut facts: Vec<Fact> = Vec::with_capacity(graph.len());
     let mut readers = vec![0u32; graph.len()];
     graph.iter().for_each(|(_, sources)| sources.iter().for_each(|s| readers[*s as usize] += 1));
-    let mut place: Option<&Place> = None;
+    let (mut place, mut apart): (Option<&Place>, bool) = (None, false);
     for (node, sources) in graph.iter() {
         let fixed = node.shape().iter().all(|n| n.as_const().is_some());
-        let here = match node.place() {
-            Some(Place::Many(_)) => false,
-            Some(one) => **place.get_or_insert(one) == *one,
-            None => true,
+        apart |= match node.place() {
+            Some(Place::Many(_)) => true,
+            Some(one) => **place.get_or_insert(one) != *one,
+            None => false,
         };
-        if !fixed || !here || matches!(node.op(), Op::Size(_) | Op::Bind(_) | Op::Let(_)) {
+        if !fixed || matches!(node.op(), Op::Size(_) | Op::Bind(_) | Op::Let(_)) {
             return None;
         }
         let below = || sources.iter().map(|s| &facts[*s as usize]);
         let lasting = match node.op() {
             Op::Leaf(leaf) => leaf.class().is_constant(),
-            _ => !node.calls() && below().all(|f| f.lasting),
+            Op::Loop(body, _) if !body.key().bindings.is_empty() => false,
+            _ => below().all(|f| f.lasting),
         };
         let ran = !passes(node.op()) && !node.is_value() && node.runs() > 0;
         let steps = below().map(|f| f.steps).max().unwrap_or(0) + u32::from(ran);
-        let given = node.place().is_some() || matches!(node.op(), Op::Rand(_) | Op::Leaf(_));
+        let given = node.place().is_some() || matches!(node.op(), Op::Rand(_) | Op::Leaf(_)) || is_step(node.op());
         let found = given || steps >= STEPS || below().any(|f| f.found);
-        let share = |s: &NodeIndex| facts[*s as usize].cost / f64::from(readers[*s as usize].max(1));
-        let cost = own_cost(node, sources, graph) + sources.iter().map(share).sum::<f64>();
-        let own = if node.op().leaf().is_some() { bytes(node) } else { 0.0 };
+        let share = |cost: fn(&Fact) -> f64| -> f64 {
+            let of = |s: &NodeIndex| cost(&facts[*s as usize]) / f64::from(readers[*s as usize].max(1));
+            sources.iter().map(of).sum()
+        };
+        let cost = own_cost(node, sources, graph) + share(|f| f.cost);
+        let dear = if is_step(node.op()) { cost } else { share(|f| f.dear) };
+        let own = if node.op().leaf().is_some() || is_written(node) { bytes(node) } else { 0.0 };
         let largest = below().map(|f| f.largest).fold(own, f64::max);
-        facts.push(Fact { lasting, found, steps, cost, largest, ..Fact::default() });
+        facts.push(Fact { lasting, found, steps, cost, dear, largest, ..Fact::default() });
     }
-    Some(facts)
+    Some(Facts { of: facts, apart })
 }
 
 /// Cost of a node beyond that of its operands, in bytes that are moved meanwhile.
 fn own_cost(node: &UOp, sources: &[NodeIndex], graph: &Graph) -> f64 {
     let folded = || sources.first().map_or(0.0, |s| elements(&graph.nodes()[*s as usize]));
     let operations = match node.op() {
-        Op::Leaf(_) => return bytes(node),
+        Op::Leaf(_) | Op::Copy(_) | Op::Shard(_) => return bytes(node),
+        Op::Loop(..) | Op::Host(..) => {
+            let read: f64 = sources.iter().map(|s| bytes(&graph.nodes()[*s as usize])).sum();
+            return DEAR * (read + bytes(node));
+        }
         Op::Alu(op) => elements(node) * slots_of(*op, node.dtype().is_float(), 1.0),
         Op::Cast(_) => elements(node),
         Op::Reduce(..) | Op::Scan(..) => folded(),
         Op::Sort(..) | Op::ArgSort(..) => folded() * SORTED,
         Op::Rand(_) => elements(node) * DRAWN,
         Op::Take(_) | Op::Gather(_) | Op::Scatter(..) => elements(node) + folded(),
-        Op::Loop(..) => f64::INFINITY,
         _ => 0.0,
     };
     operations / OPERATIONS_PER_BYTE
 }
 
-/// Whether a node has the elements of its operand, so that the operand is kept in its place.
+/// Whether a node has the elements of its operand, so that the operand is kept in its place. A value whose derivative is given
+/// holds what that is taken by, and lets go of it where it is kept itself.
 fn passes(op: &Op) -> bool {
-    op.is_movement() || op.is_mark() || matches!(op, Op::Contiguous | Op::Leaf(_) | Op::Const(_) | Op::Range(_))
+    let moved = matches!(op, Op::Contiguous | Op::After | Op::Multi(_) | Op::Part(..));
+    let is_mark = op.is_mark() && !matches!(op, Op::Derived(..));
+    op.is_movement() || is_mark || moved || matches!(op, Op::Leaf(_) | Op::Const(_) | Op::Range(_))
+}
+
+/// Whether a node is one of the results of what is no kernel.
+fn is_step(op: &Op) -> bool {
+    matches!(op, Op::Loop(..) | Op::Host(..))
+}
+
+/// Whether a value is in memory in any case, where it is computed: not a copy of a file, which is read where it is.
+fn is_written(node: &UOp) -> bool {
+    match node.op() {
+        Op::Copy(_) | Op::Shard(_) => node.source().is_some_and(|source| !source.is_file()),
+        op => is_step(op),
+    }
+}
+
+/// Whether a value is kept whoever names it: histories of derivatives hold loops, whose values would stay with them.
+fn is_dear(node: &UOp) -> bool {
+    matches!(node.op(), Op::Host(..)) || is_step(node.op()) && !node.is_watched()
 }
 
 fn elements(node: &UOp) -> f64 {

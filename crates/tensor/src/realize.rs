@@ -115,7 +115,7 @@ pub(crate) fn is_stopped() -> bool {
 }
 
 /// Runs the graph of the claimed nodes, which may be walked already, and forces them. An error releases the claims.
-fn compute(mine: Vec<Claim>, walked: Option<Graph>, config: &Arc<PrepareConfig>) -> Result<()> {
+fn compute(mut mine: Vec<Claim>, walked: Option<Graph>, config: &Arc<PrepareConfig>) -> Result<()> {
     let asked: Vec<UOp> = mine.iter().map(|c| c.node().clone()).collect();
     let mut graph = walked.unwrap_or_else(|| Graph::new(&asked));
     if output::await_runs(&graph)? {
@@ -123,6 +123,11 @@ fn compute(mine: Vec<Claim>, walked: Option<Graph>, config: &Arc<PrepareConfig>)
     }
     if pieces::copy_parts(&graph)? {
         graph = Graph::new(&asked);
+    }
+    let beside: Vec<Claim> = kept::beside(&graph).iter().filter_map(UOp::try_claim).collect();
+    if !beside.is_empty() {
+        mine.extend(beside);
+        graph = Graph::new(&mine.iter().map(|claim| claim.node().clone()).collect::<Vec<_>>());
     }
     let structure = Structure::of(&graph);
     if let Some(structure) = &structure
