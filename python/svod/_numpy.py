@@ -69,7 +69,7 @@ def _deviation(ours: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
 
 # NumPy's other functions by name: svod's, and the parameters that it takes, in NumPy's order, those before the stroke
-# by position. One in brackets is not svod's; `theirs=ours` has another name here.
+# by position. One in brackets is not svod's; `theirs=ours` has another name here; of one with a `?` None is a value.
 FUNCTIONS: dict[str, tuple[Callable[..., Any], str]] = {
     "all": (svod.all, "a / axis [out] keepdims"),
     "amax": (svod.max, "a / axis [out] keepdims"),
@@ -77,10 +77,10 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], str]] = {
     "any": (svod.any, "a / axis [out] keepdims"),
     "argmax": (svod.argmax, "a / axis [out] keepdims"),
     "argmin": (svod.argmin, "a / axis [out] keepdims"),
-    "argsort": (svod.argsort, "a / axis [kind] [order] stable"),
+    "argsort": (svod.argsort, "a / axis? [kind] [order] stable"),
     "broadcast_to": (svod.broadcast_to, "array shape /"),
     "clip": (svod.clip, "a / a_min=min a_max=max [out] min max"),
-    "concatenate": (svod.concat, "arrays / axis [out]"),
+    "concatenate": (svod.concat, "arrays / axis? [out]"),
     "count_nonzero": (svod.count_nonzero, "a / axis keepdims"),
     "cumulative_prod": (svod.cumulative_prod, "x / axis dtype"),
     "cumulative_sum": (svod.cumulative_sum, "x / axis dtype"),
@@ -101,13 +101,13 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], str]] = {
     "reshape": (Tensor.reshape, "a shape /"),
     "roll": (svod.roll, "a shift / axis"),
     "searchsorted": (svod.searchsorted, "a v / side sorter"),
-    "sort": (svod.sort, "a / axis [kind] [order] stable"),
+    "sort": (svod.sort, "a / axis? [kind] [order] stable"),
     "squeeze": (svod.squeeze, "a / axis"),
     "stack": (svod.stack, "arrays / axis [out]"),
     "std": (_deviation(svod.std), "a / axis [dtype] [out] ddof=correction keepdims [where] [mean] correction"),
     "sum": (svod.sum, "a / axis dtype [out] keepdims"),
     "take": (svod.take, "a indices / axis [out]"),
-    "take_along_axis": (svod.take_along_axis, "arr indices / axis"),
+    "take_along_axis": (svod.take_along_axis, "arr indices / axis?"),
     "tensordot": (svod.tensordot, "a b / axes"),
     "tile": (svod.tile, "A reps /"),
     "transpose": (_transpose, "a / axes"),
@@ -147,13 +147,13 @@ def function(theirs: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
 
 def _given(parameters: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]] | None:
     """Arguments by position and by svod's names, without those that are None; none where svod does not take one."""
-    first, _, second = (part.split() for part in parameters.partition("/"))
+    first, _, second = (part.split() for part in parameters.replace("?", "").partition("/"))
     names = {theirs: ours or theirs for theirs, _, ours in (name.partition("=") for name in first + second)}
     if len(args) > len(names):
         return None
     given = {}
     for theirs, value in (*zip(names, args, strict=False), *kwargs.items()):
-        if value is None or value is np._NoValue:
+        if value is np._NoValue or (value is None and f" {theirs}?" not in parameters):
             continue
         if theirs not in names or theirs.startswith("["):
             return None

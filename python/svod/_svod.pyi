@@ -2627,15 +2627,19 @@ class Tensor:
     def histc(x, /, bins: builtins.int = 100, min: builtins.float = 0, max: builtins.float = 0) -> Tensor:
         """How many elements are in each of so many bins of equal width from `min` to `max`; where these are equal, from
         the
-        least to the greatest element. Others are not counted.
+        least to the greatest element. Others are not counted. Counts of integers are `int64`, of floats of their
+        type, of
+        16-bit ones `float32`.
 
         >>> import svod
         >>> svod.histc(svod.Tensor([1.0, 2.0, 1.0]), bins=4, min=0, max=3).tolist()
         [0.0, 2.0, 1.0, 0.0]
+        >>> svod.histc(svod.Tensor([1, 2, 1]), bins=4, min=0, max=3).tolist()
+        [0, 2, 1, 0]
         """
     def histogram(
         x,
-        bins: builtins.int | Tensor = 100,
+        bins: Any = 100,
         /,
         *,
         range: Sequence[builtins.float] | None = None,
@@ -2648,9 +2652,15 @@ class Tensor:
         edges.
         With `density`, the parts of all by the width.
 
+        As NumPy's, counts of integers are `int64` and their edges `float64`; of floats both have their type, counts
+        of
+        16-bit ones are `float32`. There are 100 bins by default, as in PyTorch; NumPy has 10.
+
         >>> import svod
         >>> [part.tolist() for part in svod.histogram(svod.Tensor([1.0, 2.0, 1.0]), 2, range=(0.0, 4.0))]
         [[2.0, 1.0], [0.0, 2.0, 4.0]]
+        >>> [part.tolist() for part in svod.histogram(svod.Tensor([1, 2, 1]), 2)]
+        [[2, 1], [1.0, 1.5, 2.0]]
         """
     def hsplit(x, indices_or_sections: builtins.int | Sequence[builtins.int], /) -> tuple[Tensor, ...]:
         """Split along the second dimension, of a vector the first: into equal parts, or before indices.

@@ -295,6 +295,7 @@ __all__ = [
     "histc",
     "histogram",
     "histogram2d",
+    "histogram_bin_edges",
     "histogramdd",
     "hsplit",
     "hstack",
@@ -844,16 +845,15 @@ def argpartition(x: _Operand, kth: Any, /, axis: builtins.int | None = -1, *, di
 def argsort(
     x: _Operand,
     /,
-    axis: builtins.int = -1,
+    axis: builtins.int | None = -1,
     descending: builtins.bool = False,
     stable: builtins.bool = True,
     *,
     kind: builtins.str | None = None,
-    dim: builtins.int = -1,
+    dim: builtins.int | None = -1,
 ) -> Tensor:
-    """Where the elements along an axis, by default the last, are, in order. Stable, whichever `kind` is asked for;
-    NaN
-    is the greatest value.
+    """Where the elements along an axis, by default the last, are, in order; with None, those of the flat tensor.
+    Stable, whichever `kind` is asked for; NaN is the greatest value.
     """
 
 def argwhere(x: _Operand, /) -> Tensor:
@@ -1788,11 +1788,15 @@ def digamma(x: _Operand, /) -> Tensor:
     """
 
 def digitize(x: Any, bins: Any, /, right: builtins.bool = False) -> Tensor:
-    """The bin of each element: the number of edges, which rise, that are not above it, or, with `right`, below it.
+    """The bin of each element: the number of edges, which rise, that are not above it, or, with `right`, below it;
+    of
+    edges that fall those that are above it, or, with `right`, not below it.
 
     >>> import svod
     >>> svod.digitize(svod.Tensor([1, 4]), svod.Tensor([1, 3, 5])).tolist()
     [1, 2]
+    >>> svod.digitize(svod.Tensor([1, 4]), svod.Tensor([5, 3, 1])).tolist()
+    [2, 1]
     """
 
 def dist(x: _Operand, other: Any, /, p: builtins.float = 2) -> Tensor:
@@ -2450,16 +2454,20 @@ def heaviside(x1: Any, x2: Any, /) -> Tensor:
 def histc(x: _Operand, /, bins: builtins.int = 100, min: builtins.float = 0, max: builtins.float = 0) -> Tensor:
     """How many elements are in each of so many bins of equal width from `min` to `max`; where these are equal, from
     the
-    least to the greatest element. Others are not counted.
+    least to the greatest element. Others are not counted. Counts of integers are `int64`, of floats of their
+    type, of
+    16-bit ones `float32`.
 
     >>> import svod
     >>> svod.histc(svod.Tensor([1.0, 2.0, 1.0]), bins=4, min=0, max=3).tolist()
     [0.0, 2.0, 1.0, 0.0]
+    >>> svod.histc(svod.Tensor([1, 2, 1]), bins=4, min=0, max=3).tolist()
+    [0, 2, 1, 0]
     """
 
 def histogram(
     x: _Operand,
-    bins: builtins.int | Tensor = 100,
+    bins: Any = 100,
     /,
     *,
     range: Sequence[builtins.float] | None = None,
@@ -2472,9 +2480,15 @@ def histogram(
     edges.
     With `density`, the parts of all by the width.
 
+    As NumPy's, counts of integers are `int64` and their edges `float64`; of floats both have their type, counts
+    of
+    16-bit ones are `float32`. There are 100 bins by default, as in PyTorch; NumPy has 10.
+
     >>> import svod
     >>> [part.tolist() for part in svod.histogram(svod.Tensor([1.0, 2.0, 1.0]), 2, range=(0.0, 4.0))]
     [[2.0, 1.0], [0.0, 2.0, 4.0]]
+    >>> [part.tolist() for part in svod.histogram(svod.Tensor([1, 2, 1]), 2)]
+    [[2, 1], [1.0, 1.5, 2.0]]
     """
 
 def histogram2d(
@@ -2493,6 +2507,16 @@ def histogram2d(
     >>> import svod
     >>> svod.histogram2d(svod.Tensor([0.0, 1.0, 1.0]), svod.Tensor([0.0, 1.0, 1.0]), bins=2)[0].tolist()
     [[1.0, 0.0], [0.0, 2.0]]
+    """
+
+def histogram_bin_edges(
+    x: _Operand, /, bins: Any = 10, range: Sequence[builtins.float] | None = None, weights: _Operand | None = None
+) -> Tensor:
+    """The edges of the bins that `histogram` counts in: of integers `float64`. `weights` have no meaning.
+
+    >>> import svod
+    >>> svod.histogram_bin_edges(svod.Tensor([1, 2, 1]), 2).tolist()
+    [1.0, 1.5, 2.0]
     """
 
 def histogramdd(
@@ -4464,10 +4488,11 @@ def sort(
     descending: builtins.bool = False,
     *,
     stable: builtins.bool = True,
-    axis: builtins.int | None = None,
+    axis: builtins.int | None = -1,
     kind: builtins.str | None = None,
 ) -> Tensor | ValuesAndIndices:
-    """The elements along an axis, by default the last, in order; stable, NaN is the greatest value.
+    """The elements along an axis, by default the last, in order; with `axis=None`, those of the flat tensor. Stable,
+    NaN is the greatest value.
 
     With `dim`, by name or position, PyTorch's pair of them and where they were.
     """
@@ -4656,8 +4681,10 @@ def take(
 ) -> Tensor:
     """An axis indexed by integers, which take its place; without one, the flat tensor."""
 
-def take_along_axis(x: _Operand, indices: _Operand, /, axis: builtins.int = -1, *, dim: builtins.int = -1) -> Tensor:
-    """For each index along an axis, by default the last, the element there."""
+def take_along_axis(
+    x: _Operand, indices: _Operand, /, axis: builtins.int | None = -1, *, dim: builtins.int | None = -1
+) -> Tensor:
+    """For each index along an axis, by default the last, the element there; with None, in the flat tensor."""
 
 def take_along_dim(
     x: _Operand, /, indices: _ArrayLike, dim: builtins.int | None = None, *, axis: builtins.int | None = None

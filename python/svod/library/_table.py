@@ -123,6 +123,7 @@ TABLE: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("histc", "f m", "PyTorch"),
         ("histogram", "f m", "NumPy, PyTorch"),
         ("histogram2d", "f", "NumPy"),
+        ("histogram_bin_edges", "f", "NumPy"),
         ("histogramdd", "f", "PyTorch"),
         ("interp", "f", "NumPy"),
         ("logcumsumexp", "f m", "PyTorch"),

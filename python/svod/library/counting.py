@@ -9,22 +9,26 @@ from typing import Any
 
 from svod._svod import (
     ArgumentError,
+    ArgumentTypeError,
+    DType,
     DTypeError,
     ShapeError,
     Tensor,
     _may_be_differentiated,
     _operands,
-    _tensor,
     arange,
     cat,
     float32,
+    float64,
     full,
+    int64,
     linspace,
     ones,
     stack,
     where,
     zeros,
 )
+from svod.library._spelling import beside
 from svod.library.diagonals import triu_indices
 from svod.library.elementwise import logaddexp
 from svod.library.manipulation import _counted
@@ -43,6 +47,7 @@ __all__ = [
     "histc",
     "histogram",
     "histogram2d",
+    "histogram_bin_edges",
     "histogramdd",
     "interp",
     "logcumsumexp",
@@ -149,13 +154,23 @@ def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, /, *, dx: float = 1
 
 
 def digitize(x: Any, bins: Any, /, right: bool = False) -> Tensor:
-    """The bin of each element: the number of edges, which rise, that are not above it, or, with `right`, below it.
+    """The bin of each element: the number of edges, which rise, that are not above it, or, with `right`, below it; of
+    edges that fall those that are above it, or, with `right`, not below it.
 
     >>> import svod
     >>> svod.digitize(svod.Tensor([1, 4]), svod.Tensor([1, 3, 5])).tolist()
     [1, 2]
+    >>> svod.digitize(svod.Tensor([1, 4]), svod.Tensor([5, 3, 1])).tolist()
+    [2, 1]
     """
-    return bucketize(x, bins, right=not right)
+    values, edges = _operands(x, bins)
+    if edges.ndim != 1:
+        raise ShapeError(f"digitize: bins: a vector of edges is expected, not shape {tuple(edges.shape)}")
+    if edges.shape[0] < 2:
+        return edges.searchsorted(values, right=not right)
+    rising = edges.searchsorted(values, right=not right)
+    falling = edges.shape[0] - edges.flip(0).searchsorted(values, right=not right)
+    return where(edges[0] > edges[-1], falling, rising)
 
 
 def dist(x: Tensor, other: Any, /, p: float = 2) -> Tensor:
@@ -200,30 +215,33 @@ def gradient(
 
 def histc(x: Tensor, /, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
     """How many elements are in each of so many bins of equal width from `min` to `max`; where these are equal, from the
-    least to the greatest element. Others are not counted.
+    least to the greatest element. Others are not counted. Counts of integers are `int64`, of floats of their type, of
+    16-bit ones `float32`.
 
     >>> import svod
     >>> svod.histc(svod.Tensor([1.0, 2.0, 1.0]), bins=4, min=0, max=3).tolist()
     [0.0, 2.0, 1.0, 0.0]
+    >>> svod.histc(svod.Tensor([1, 2, 1]), bins=4, min=0, max=3).tolist()
+    [0, 2, 1, 0]
     """
     if bins < 1 or max < min:
         raise ArgumentError(f"histc: bins >= 1 and min <= max are expected, not {bins}, {min} and {max}")
+    kind = _kind_of_counts("histc", x)
     if min == max and x.numel() == 0:
-        return zeros(bins, dtype=x.dtype)
+        return zeros(bins, dtype=kind)
+    x = _as_places(x)
     low, high = (x.amin(), x.amax()) if min == max else (Tensor(min, x.dtype), Tensor(max, x.dtype))
     equal = low == high
     low, high = where(equal, low - 1, low), where(equal, high + 1, high)
     place = ((x - low) * bins / (high - low)).floor()
     at = where(x == high, bins - 1, place)
     within = (x >= low) & (x <= high)
-    return zeros(bins + 1, dtype=x.dtype).index_add(
-        0, where(within, at, bins).flatten().long(), x.ones_like().flatten()
-    )[:bins]
+    return _counts(where(within, at, bins).flatten().long(), bins, None, kind)
 
 
 def histogram(
     x: Tensor,
-    bins: int | Tensor = 100,
+    bins: Any = 100,
     /,
     *,
     range: Sequence[float] | None = None,
@@ -234,19 +252,36 @@ def histogram(
     from the first to the second number of `range`, by default from the least to the greatest element, or these edges.
     With `density`, the parts of all by the width.
 
+    As NumPy's, counts of integers are `int64` and their edges `float64`; of floats both have their type, counts of
+    16-bit ones are `float32`. There are 100 bins by default, as in PyTorch; NumPy has 10.
+
     >>> import svod
     >>> [part.tolist() for part in svod.histogram(svod.Tensor([1.0, 2.0, 1.0]), 2, range=(0.0, 4.0))]
     [[2.0, 1.0], [0.0, 2.0, 4.0]]
+    >>> [part.tolist() for part in svod.histogram(svod.Tensor([1, 2, 1]), 2)]
+    [[2, 1], [1.0, 1.5, 2.0]]
     """
-    edges = bins if isinstance(bins, Tensor) else _edges(x, bins, range)
-    count = edges.shape[0] - 1
     flat = x.flatten()
-    at = _bin(flat, edges)
-    by = flat.ones_like() if weight is None else weight.flatten().cast(x.dtype)
-    found = zeros(count + 1, dtype=x.dtype).index_add(0, at, by)[:count]
+    edges = _edges_of("histogram", flat, bins, range)
+    if weight is not None and weight.numel() != flat.numel():
+        raise ShapeError(f"histogram: weight: a number for each of {tuple(x.shape)}, not {tuple(weight.shape)}")
+    count = edges.shape[0] - 1
+    found = _counts(_bin(flat, edges), count, weight, _kind_of_counts("histogram", x, weight))
     if density:
-        found = found / (edges[1:] - edges[:-1]) / found.sum()
+        found = _shares(found, [edges])
     return found, edges
+
+
+def histogram_bin_edges(
+    x: Tensor, /, bins: Any = 10, range: Sequence[float] | None = None, weights: Tensor | None = None
+) -> Tensor:
+    """The edges of the bins that `histogram` counts in: of integers `float64`. `weights` have no meaning.
+
+    >>> import svod
+    >>> svod.histogram_bin_edges(svod.Tensor([1, 2, 1]), 2).tolist()
+    [1.0, 1.5, 2.0]
+    """
+    return _edges_of("histogram_bin_edges", x.flatten(), bins, range)
 
 
 def histogram2d(
@@ -268,8 +303,7 @@ def histogram2d(
     """
     if x.ndim != 1 or x.shape != y.shape:
         raise ShapeError(f"histogram2d: as many x as y are expected, not shapes {x.shape} and {y.shape}")
-    points = stack(list(_operands(x, y)), 1)
-    points = points if points.dtype.is_floating_point else points.float()
+    points = stack([_as_places(one) for one in _operands(x, y)], 1)
     several = (bins, bins) if isinstance(bins, Integral) else tuple(bins)
     if len(several) != 2:
         several = (bins, bins)
@@ -302,7 +336,7 @@ def histogramdd(
     places, edges = [], []
     for d, one in enumerate(each):
         limits = None if range is None else range[2 * d : 2 * d + 2]
-        lines = _edges(points[:, d], int(one), limits) if isinstance(one, Integral) else _tensor(one)
+        lines = _edges_of("histogramdd", points[:, d], one, limits)
         edges.append(lines)
         places.append(_bin(points[:, d], lines))
     counts = [line.shape[0] - 1 for line in edges]
@@ -313,13 +347,60 @@ def histogramdd(
         at = place if at is None else at * count + place
         inside = within if inside is None else inside & within
     assert at is not None and inside is not None, "there is a coordinate"
-    by = ones(points.shape[0], dtype=x.dtype) if weight is None else weight.flatten().cast(x.dtype)
-    found = zeros(total + 1, dtype=x.dtype).index_add(0, where(inside, at, total), by)[:total].reshape(*counts)
+    kind = _kind_of_counts("histogramdd", x, weight)
+    found = _counts(where(inside, at, total), total, weight, kind).reshape(*counts)
     if density:
-        found = found / found.sum()
-        for d, line in enumerate(edges):
-            found = found / (line[1:] - line[:-1]).reshape(*(-1 if i == d else 1 for i, _ in enumerate(edges)))
+        found = _shares(found, edges)
     return found, tuple(edges)
+
+
+def _kind_of_counts(name: str, x: Tensor, weight: Tensor | None = None) -> DType:
+    """The type of counts, or sums of weights: of integers the weights', of floats their own."""
+    if x.dtype.is_complex:
+        raise DTypeError(f"{name}: real numbers are expected, not {x.dtype.name}")
+    given = x if x.dtype.is_floating_point or weight is None else weight
+    if not given.dtype.is_floating_point:
+        return int64
+    return float32 if given.dtype.itemsize < 4 else given.dtype
+
+
+def _as_places(x: Tensor) -> Tensor:
+    """Numbers that are compared with edges: integers in double precision, small floats in single."""
+    if x.dtype.is_floating_point:
+        return x.float() if x.dtype.itemsize < 4 else x
+    return x.cast(float64)
+
+
+def _counts(at: Tensor, count: Any, weight: Tensor | None, kind: DType) -> Tensor:
+    """How many are at each place before `count`, or how much of their weight; those at `count` are left out."""
+    # Counts are integers, of which floats of 32 bits hold those up to 2^24 only.
+    summed = int64 if weight is None else kind
+    by = ones(at.shape[0], dtype=summed) if weight is None else weight.flatten().cast(summed)
+    return zeros(count + 1, dtype=summed).index_add(0, at, by)[:count].cast(kind)
+
+
+def _shares(found: Tensor, edges: Sequence[Tensor]) -> Tensor:
+    """Counts as parts of all by the sizes of their bins."""
+    made = found if found.dtype.is_floating_point else found.cast(float64)
+    made = made / made.sum()
+    for d, line in enumerate(edges):
+        width = (line[1:] - line[:-1]).cast(made.dtype)
+        made = made / width.reshape(*(-1 if i == d else 1 for i, _ in enumerate(edges)))
+    return made
+
+
+def _edges_of(name: str, x: Tensor, bins: Any, range: Sequence[float] | None) -> Tensor:
+    """The edges of bins: of so many of equal width, or those given."""
+    if isinstance(bins, str) or isinstance(bins, bool):
+        raise ArgumentTypeError(f"{name}: bins: a number of bins or their edges are expected, not {bins!r}")
+    if isinstance(bins, Integral):
+        if bins < 1:
+            raise ArgumentError(f"{name}: bins: at least one bin is expected, not {bins}")
+        return _edges(x, int(bins), range)
+    edges = beside(bins, [x])
+    if edges.ndim != 1 or edges.shape[0] < 2:
+        raise ShapeError(f"{name}: bins: a vector of two edges or more is expected, not shape {tuple(edges.shape)}")
+    return edges
 
 
 def _edges(x: Tensor, bins: int, range: Sequence[float] | None) -> Tensor:
@@ -329,12 +410,14 @@ def _edges(x: Tensor, bins: int, range: Sequence[float] | None) -> Tensor:
     low, high = range
     if low == high:
         low, high = low - 0.5, high + 0.5
-    return linspace(low, high, bins + 1, dtype="float64").cast(x.dtype)
+    made = linspace(low, high, bins + 1, dtype="float64")
+    return made.cast(x.dtype) if x.dtype.is_floating_point else made
 
 
 def _bin(x: Tensor, edges: Tensor) -> Tensor:
     """In which bin each element is, of which the last has both its edges; one more than there are if in none."""
     count = edges.shape[0] - 1
+    x, edges = (x, edges) if x.dtype == edges.dtype else (x.cast(float64), edges.cast(float64))
     at = where(x == edges[-1], count - 1, edges.searchsorted(x, right=True) - 1)
     return where((x >= edges[0]) & (x <= edges[-1]), at, count)
 

@@ -43,11 +43,12 @@ def argpartition(x: Tensor, kth: Any, /, axis: int | None = -1) -> Tensor:
 
 
 def argsort(
-    x: Tensor, /, axis: int = -1, descending: bool = False, stable: bool = True, *, kind: str | None = None
+    x: Tensor, /, axis: int | None = -1, descending: bool = False, stable: bool = True, *, kind: str | None = None
 ) -> Tensor:
-    """Where the elements along an axis, by default the last, are, in order. Stable, whichever `kind` is asked for; NaN
-    is the greatest value."""
+    """Where the elements along an axis, by default the last, are, in order; with None, those of the flat tensor.
+    Stable, whichever `kind` is asked for; NaN is the greatest value."""
     _kind("argsort", kind)
+    x, axis = (x.flatten(), 0) if axis is None else (x, axis)
     return x.argsort(axis, descending)
 
 
@@ -153,18 +154,21 @@ def sort(
     descending: bool = False,
     *,
     stable: bool = True,
-    axis: int | None = None,
+    axis: int | None = -1,
     kind: str | None = None,
 ) -> Tensor | ValuesAndIndices:
-    """The elements along an axis, by default the last, in order; stable, NaN is the greatest value.
+    """The elements along an axis, by default the last, in order; with `axis=None`, those of the flat tensor. Stable,
+    NaN is the greatest value.
 
     With `dim`, by name or position, PyTorch's pair of them and where they were.
     """
     _kind("sort", kind)
-    if axis is not None and dim is not None:
-        raise ArgumentTypeError("sort: axis and dim are one argument: give only one of them")
-    found = x.sort(next((one for one in (axis, dim) if one is not None), -1), descending)
-    return found.values if dim is None else found
+    if dim is not None:
+        if axis != -1:
+            raise ArgumentTypeError("sort: axis and dim are one argument: give only one of them")
+        return x.sort(dim, descending)
+    x, axis = (x.flatten(), 0) if axis is None else (x, axis)
+    return x.sort(axis, descending).values
 
 
 def take(x: Tensor, indices: Tensor, /, axis: int | None = None) -> Tensor:
@@ -172,8 +176,9 @@ def take(x: Tensor, indices: Tensor, /, axis: int | None = None) -> Tensor:
     return x.take(indices, axis)
 
 
-def take_along_axis(x: Tensor, indices: Tensor, /, axis: int = -1) -> Tensor:
-    """For each index along an axis, by default the last, the element there."""
+def take_along_axis(x: Tensor, indices: Tensor, /, axis: int | None = -1) -> Tensor:
+    """For each index along an axis, by default the last, the element there; with None, in the flat tensor."""
+    x, axis = (x.flatten(), 0) if axis is None else (x, axis)
     return x.take_along_dim(indices, axis)
 
 
