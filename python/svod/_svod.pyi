@@ -3107,6 +3107,10 @@ class Tensor:
     def masked_scatter(x, mask: _Operand, source: _Operand, /) -> Tensor:
         """The elements of `source`, one after the other, where a mask holds, with which the tensor broadcasts.
 
+        A source that has fewer is an error where the mask is known: in memory, when no function is traced. Elsewhere
+        its
+        last element is repeated.
+
         >>> import svod
         >>> svod.masked_scatter(svod.zeros(3), svod.Tensor([True, False, True]), svod.Tensor([1.0, 2.0])).tolist()
         [1.0, 0.0, 2.0]
@@ -3230,6 +3234,10 @@ class Tensor:
         x, num_samples: builtins.int, replacement: builtins.bool = False, *, generator: Generator | None = None
     ) -> Tensor:
         """Positions along the last axis, with probabilities in proportion to the weights there, as PyTorch's.
+
+        Weights that are negative, infinite, NaN or all zero are an error where they are known: in memory, when no
+        function
+        is traced.
 
         >>> import svod
         >>> svod.multinomial(svod.Tensor([0.0, 3.0, 0.0]), 2, replacement=True).tolist()

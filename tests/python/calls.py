@@ -268,6 +268,7 @@ svod.triangular_solve(x, square_matrix, upper=False, transpose=True, unitriangul
 svod.as_strided_scatter(x, v, (3,), (1,), 0)
 svod.index_reduce(x, 0, labels, y, "prod", include_self=True)
 svod.nonzero_static(x, size=3, fill_value=-1)
+svod.histogram_bin_edges(x, 3, (0.0, 1.0))
 svod.histogramdd(x, 3, range=[0.0, 1.0, 0.0, 1.0, 0.0, 1.0], density=True)
 svod.segment_reduce(v, "sum", lengths=whole(1, 2), axis=0, initial=0.0)
 svod.binomial(v, v, generator=generator)

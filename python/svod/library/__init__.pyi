@@ -1114,7 +1114,7 @@ def beta(
     dtype: Any = None,
     generator: Generator | None = None,
 ) -> Tensor:
-    """Beta distributed: `x / (x + y)` of two gamma distributed numbers.
+    """Beta distributed: `x / (x + y)` of two gamma distributed numbers, of which the logarithms are drawn.
 
     >>> import svod
     >>> svod.beta(2.0, 3.0, (4,)).shape
@@ -2198,7 +2198,8 @@ def gamma(
     dtype: Any = None,
     generator: Generator | None = None,
 ) -> Tensor:
-    """Gamma distributed with mean `concentration * scale` (Marsaglia and Tsang 2000).
+    """Gamma distributed with mean `concentration * scale` (Marsaglia and Tsang 2000). Numbers that are less than any
+    that the type holds, which a small `concentration` has, are 0.
 
     >>> import svod
     >>> svod.gamma(2.0, shape=(3, 4)).shape
@@ -3170,6 +3171,10 @@ def masked_fill(x: _Operand, /, mask: _Operand, value: _Operand) -> Tensor:
 def masked_scatter(x: _Operand, mask: _Operand, source: _Operand, /) -> Tensor:
     """The elements of `source`, one after the other, where a mask holds, with which the tensor broadcasts.
 
+    A source that has fewer is an error where the mask is known: in memory, when no function is traced. Elsewhere
+    its
+    last element is repeated.
+
     >>> import svod
     >>> svod.masked_scatter(svod.zeros(3), svod.Tensor([True, False, True]), svod.Tensor([1.0, 2.0])).tolist()
     [1.0, 0.0, 2.0]
@@ -3289,6 +3294,10 @@ def multinomial(
     x: _Operand, num_samples: builtins.int, replacement: builtins.bool = False, *, generator: Generator | None = None
 ) -> Tensor:
     """Positions along the last axis, with probabilities in proportion to the weights there, as PyTorch's.
+
+    Weights that are negative, infinite, NaN or all zero are an error where they are known: in memory, when no
+    function
+    is traced.
 
     >>> import svod
     >>> svod.multinomial(svod.Tensor([0.0, 3.0, 0.0]), 2, replacement=True).tolist()
@@ -4907,7 +4916,9 @@ def truncated_normal(
     dtype: Any = None,
     generator: Generator | None = None,
 ) -> Tensor:
-    """Normally distributed between two bounds, which are those of the result: by the inverse of the distribution.
+    """Normally distributed between two bounds, which are those of the result: by the inverse of the distribution, in
+    a
+    tail by rejection (Robert 1995).
 
     >>> import svod
     >>> (svod.truncated_normal(100, 0.0, 1.0) >= 0).all().item()

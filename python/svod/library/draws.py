@@ -7,6 +7,7 @@ from typing import Any
 
 from svod._svod import ArgumentError, Generator, Tensor, float64, rand, randint, randn
 from svod.library.dtypes import iinfo
+from svod.library.random import _below
 
 __all__ = ["bernoulli", "cauchy", "exponential", "geometric", "log_normal", "normal", "random", "uniform"]
 
@@ -62,7 +63,7 @@ def uniform(x: Tensor, /, low: float = 0, to: float = 1, *, generator: Generator
     """Uniformly distributed from `low` up to `to`."""
     if to < low:
         raise ArgumentError(f"uniform_: to is not below {low}, not {to}")
-    return _like(x, low + (to - low) * _unit(x, generator))
+    return _below(_like(x, low + (to - low) * _unit(x, generator)), low, to)
 
 
 def _unit(x: Tensor, generator: Generator | None) -> Tensor:

@@ -171,7 +171,8 @@ def polygamma(n: Any, x: Any, /) -> Tensor:
     for coefficient in reversed(_cotangents(n)):
         derivative = derivative * cotangent + coefficient * math.pi ** (n + 1)
     reflected = (value if n % 2 == 0 else -value) - derivative
-    at_whole = math.inf if n % 2 else math.nan
+    # At poles of even orders, which differ in sign on their sides, as SciPy and PyTorch have the limit from the right.
+    at_whole = math.inf if n % 2 else -math.inf
     return where(whole, at_whole, where(negative, reflected, value)).cast(
         x.dtype if x.dtype.is_floating_point else "float32"
     )

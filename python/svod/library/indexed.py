@@ -7,6 +7,9 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
+from svod._place import known
 from svod._svod import ArgumentError, ArgumentTypeError, ShapeError, Tensor, _tensor, arange, stack, where, zeros
 from svod.library._spelling import beside
 from svod.library.manipulation import _counted, _extents, broadcast_shapes
@@ -189,11 +192,19 @@ def map2(x: Tensor, x1: Tensor, x2: Tensor, callable: Callable[[Any, Any, Any], 
 def masked_scatter(x: Tensor, mask: Tensor, source: Tensor, /) -> Tensor:
     """The elements of `source`, one after the other, where a mask holds, with which the tensor broadcasts.
 
+    A source that has fewer is an error where the mask is known: in memory, when no function is traced. Elsewhere its
+    last element is repeated.
+
     >>> import svod
     >>> svod.masked_scatter(svod.zeros(3), svod.Tensor([True, False, True]), svod.Tensor([1.0, 2.0])).tolist()
     [1.0, 0.0, 2.0]
     """
     x = x.expand(*broadcast_shapes(x.shape, mask.shape))
+    holds = known(mask)
+    if holds is not None and isinstance(source.numel(), int):
+        asked = np.count_nonzero(np.broadcast_to(holds, tuple(x.shape)))
+        if asked > source.numel():
+            raise ArgumentError(f"masked_scatter: source: {source.numel()} elements are fewer than {asked} of the mask")
     if source.numel() == 0:
         return x
     whole = mask.expand(*x.shape)

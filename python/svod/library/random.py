@@ -15,7 +15,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from svod._place import place_of
+import numpy as np
+
+from svod._place import known, place_of
 from svod._svod import (
     ArgumentError,
     Generator,
@@ -29,6 +31,8 @@ from svod._svod import (
     randn,
     where,
 )
+from svod.library.elementwise import nextafter
+from svod.library.gammas import _behind_log
 from svod.library.manipulation import _extents, broadcast_shapes
 from svod.library.special import erfinv, lgamma
 
@@ -67,7 +71,7 @@ def bernoulli(x: Tensor, /, *, generator: Generator | None = None) -> Tensor:
 def beta(
     a: Tensor | float, b: Tensor | float, shape: Shape = (), *, dtype: Any = None, generator: Generator | None = None
 ) -> Tensor:
-    """Beta distributed: `x / (x + y)` of two gamma distributed numbers.
+    """Beta distributed: `x / (x + y)` of two gamma distributed numbers, of which the logarithms are drawn.
 
     >>> import svod
     >>> svod.beta(2.0, 3.0, (4,)).shape
@@ -75,9 +79,8 @@ def beta(
     """
     dtype = float32 if dtype is None else dtype
     whole = broadcast_shapes(_extents(shape), _tensor(a).shape, _tensor(b).shape)
-    first = gamma(a, shape=whole, dtype=float64, generator=generator)
-    second = gamma(b, shape=whole, dtype=float64, generator=generator)
-    return (first / (first + second)).cast(dtype)
+    first, second = (_log_gamma(_tensor(one).cast(float64).expand(whole), generator) for one in (a, b))
+    return (first - second).sigmoid().cast(dtype)
 
 
 def binomial(count: Tensor, prob: Tensor, /, *, generator: Generator | None = None) -> Tensor:
@@ -143,7 +146,8 @@ def gamma(
     dtype: Any = None,
     generator: Generator | None = None,
 ) -> Tensor:
-    """Gamma distributed with mean `concentration * scale` (Marsaglia and Tsang 2000).
+    """Gamma distributed with mean `concentration * scale` (Marsaglia and Tsang 2000). Numbers that are less than any
+    that the type holds, which a small `concentration` has, are 0.
 
     >>> import svod
     >>> svod.gamma(2.0, shape=(3, 4)).shape
@@ -152,19 +156,7 @@ def gamma(
     dtype = float32 if dtype is None else dtype
     alpha = _tensor(concentration).cast(float64)
     whole = broadcast_shapes(_extents(shape), alpha.shape, _tensor(scale).shape)
-    alpha = alpha.expand(whole)
-    # Of less than 1 it is a power of a uniform number times that of one more.
-    small = alpha < 1
-    d = where(small, alpha + 1, alpha) - 1 / 3
-    # More than 0.95 of the candidates are taken.
-    z = randn(8, *whole, dtype=float64, generator=generator)
-    u = 1 - rand(8, *whole, dtype=float64, generator=generator)
-    v = (1 + z / (9 * d).sqrt()) ** 3
-    safe = v.clamp(min=1e-300)
-    taken = (v > 0) & (u.log() < z * z / 2 + d - d * safe + d * safe.log())
-    drawn = d * _first(taken, safe)
-    power = 1 - rand(*whole, dtype=float64, generator=generator)
-    drawn = where(small, drawn * (power.log() / where(small, alpha, 1.0)).exp(), drawn)
+    drawn = _log_gamma(alpha.expand(whole), generator).exp()
     return drawn.cast(dtype) * scale
 
 
@@ -173,12 +165,22 @@ def multinomial(
 ) -> Tensor:
     """Positions along the last axis, with probabilities in proportion to the weights there, as PyTorch's.
 
+    Weights that are negative, infinite, NaN or all zero are an error where they are known: in memory, when no function
+    is traced.
+
     >>> import svod
     >>> svod.multinomial(svod.Tensor([0.0, 3.0, 0.0]), 2, replacement=True).tolist()
     [1, 1]
     """
     if not replacement and num_samples > x.shape[-1]:
         raise ArgumentError(f"multinomial: {num_samples} of {x.shape[-1]} without replacement")
+    weights = known(x)
+    if weights is not None:
+        weights = weights.astype("float64")
+        if not (np.isfinite(weights) & (weights >= 0)).all():
+            raise ArgumentError("multinomial: input: a weight is negative, infinite or NaN")
+        if weights.size and not weights.any(-1).all():
+            raise ArgumentError("multinomial: input: weights that are all zero")
     logits = x.cast(float64).log()
     if replacement:
         drawn = categorical(logits, (num_samples,), generator=generator)
@@ -273,7 +275,8 @@ def truncated_normal(
     dtype: Any = None,
     generator: Generator | None = None,
 ) -> Tensor:
-    """Normally distributed between two bounds, which are those of the result: by the inverse of the distribution.
+    """Normally distributed between two bounds, which are those of the result: by the inverse of the distribution, in a
+    tail by rejection (Robert 1995).
 
     >>> import svod
     >>> (svod.truncated_normal(100, 0.0, 1.0) >= 0).all().item()
@@ -281,10 +284,19 @@ def truncated_normal(
     """
     if not lower < upper:
         raise ArgumentError(f"truncated_normal: the lower bound {lower} is not below the upper one, {upper}")
+    if not std > 0:
+        raise ArgumentError(f"truncated_normal: std: a deviation above 0 is expected, not {std}")
     dtype = float32 if dtype is None else dtype
-    low, high = (math.erf((bound - mean) / (std * math.sqrt(2))) for bound in (lower, upper))
-    drawn = rand(_extents(shape), dtype=float64, generator=generator) * (high - low) + low
-    return (erfinv(drawn) * (std * math.sqrt(2)) + mean).clamp(lower, upper).cast(dtype)
+    shape, low, high = _extents(shape), (lower - mean) / std, (upper - mean) / std
+    if low >= _TAIL:
+        drawn = _tail(shape, low, high, generator)
+    elif high <= -_TAIL:
+        drawn = -_tail(shape, -high, -low, generator)
+    else:
+        first, last = (math.erf(bound / math.sqrt(2)) for bound in (low, high))
+        unit = rand(shape, dtype=float64, generator=generator)
+        drawn = erfinv(unit * (last - first) + first) * math.sqrt(2)
+    return (drawn * std + mean).clamp(lower, upper).cast(dtype)
 
 
 def uniform(
@@ -302,7 +314,17 @@ def uniform(
     >>> (svod.uniform(100, 2.0, 3.0) >= 2).all().item()
     True
     """
-    return rand(_extents(shape), dtype=dtype, device=device, generator=generator) * (high - low) + low
+    drawn = rand(_extents(shape), dtype=dtype, device=device, generator=generator) * (high - low) + low
+    return _below(drawn, low, high)
+
+
+def _below(drawn: Tensor, low: Tensor | float, high: Tensor | float) -> Tensor:
+    """Numbers from `low` up to `high`, those that were rounded to `high` the greatest below it."""
+    if not drawn.dtype.is_floating_point:
+        return drawn
+    end = _tensor(high).cast(drawn.dtype)
+    last = nextafter(end, _tensor(low).cast(drawn.dtype))
+    return where((drawn >= end) & (end > low), last, drawn)
 
 
 def _device(x: Tensor) -> str | None:
@@ -323,6 +345,35 @@ def _first(taken: Tensor, candidates: Tensor) -> Tensor:
 def _gumbel(shape: Sequence[Any], generator: Generator | None) -> Tensor:
     """Gumbel distributed: `-log(-log(u))`."""
     return -(-(1 - rand(*shape, dtype=float64, generator=generator)).log()).log()
+
+
+# How many deviations from the mean the tails of the normal distribution begin.
+_TAIL = 2.0
+
+
+def _tail(shape: Sequence[Any], low: float, high: float, generator: Generator | None) -> Tensor:
+    """Normally distributed between bounds of which the lower one is in the tail: exponentially distributed candidates
+    between them, of which more than 0.84 are taken."""
+    u = rand(12, *shape, dtype=float64, generator=generator)
+    v = 1 - rand(12, *shape, dtype=float64, generator=generator)
+    beyond = -(u * math.expm1(-low * (high - low))).log1p() / low
+    return _first(v.log() <= -beyond * beyond / 2, beyond) + low
+
+
+def _log_gamma(alpha: Tensor, generator: Generator | None) -> Tensor:
+    """The logarithms of gamma distributed numbers with these means."""
+    # Of less than 1 it is a power of a uniform number times that of one more.
+    small = alpha < 1
+    d = where(small, alpha + 1, alpha) - 1 / 3
+    # More than 0.95 of the candidates are taken.
+    z = randn(8, *alpha.shape, dtype=float64, generator=generator)
+    u = 1 - rand(8, *alpha.shape, dtype=float64, generator=generator)
+    v = (1 + z / (9 * d).sqrt()) ** 3
+    safe = v.clamp(min=1e-300)
+    taken = (v > 0) & (u.log() < z * z / 2 + d - d * safe + d * safe.log())
+    drawn = (d * _first(taken, safe)).log()
+    power = 1 - rand(*alpha.shape, dtype=float64, generator=generator)
+    return where(small, drawn + power.log() / where(small, alpha, 1.0), drawn)
 
 
 def _binomial_of_few(n: Tensor, p: Tensor, generator: Generator | None) -> Tensor:
@@ -377,5 +428,17 @@ def _poisson_of_many(rate: Tensor, generator: Generator | None) -> Tensor:
     us = 0.5 - u.abs()
     k = ((2 * a / us.clamp(min=1e-300) + b) * u + rate + 0.43).floor()
     hat = (v * inverse_alpha / (a / (us * us).clamp(min=1e-300) + b)).log()
-    taken = (k >= 0) & (hat <= k.clamp(min=0) * rate.log() - rate - lgamma(k.clamp(min=0) + 1))
+    taken = (k >= 0) & (hat <= _log_poisson(k.clamp(min=0), rate))
     return _first(taken & (us > 0), k.clamp(min=0))
+
+
+def _log_poisson(k: Tensor, rate: Tensor) -> Tensor:
+    """The logarithm of the probability of `k`, of a mean from 10: near the mean as how far it is from the greatest one,
+    for its terms cancel (Loader 2000)."""
+    away = (rate - k) / k.clamp(min=1)
+    near = away.abs() < 0.5
+    count = where(near, k, 10.0)
+    rest = (1 / 12 - (1 / 360 - 1 / 1260 / (count * count)) / (count * count)) / count
+    close = -count * _behind_log(where(near, away, 0.0)) - 0.5 * (2 * math.pi * count).log() - rest
+    few = where(near, 0.0, k)
+    return where(near, close, few * rate.log() - rate - lgamma(few + 1))

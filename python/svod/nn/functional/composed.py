@@ -7,6 +7,7 @@ from typing import Any
 
 import svod
 from svod._arguments import checked
+from svod._place import known
 from svod._svod import ArgumentError, ShapeError, Tensor, arange, maximum, rand, where
 from svod.nn.functional._inplace import placing
 from svod.nn.functional.layers import avg_pool
@@ -151,10 +152,20 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """1 at each index along a new last dimension, else 0; so many classes as the greatest index asks for, which is
     computed now, unless their number is given.
 
+    An index that is none of the classes is an error where it is known: in memory, when no function is traced. Elsewhere
+    its row is zeros.
+
     >>> import svod
     >>> svod.nn.functional.one_hot(svod.Tensor([0, 2])).tolist()
     [[1, 0, 0], [0, 0, 1]]
     """
+    indices = known(tensor)
+    if indices is not None and indices.size:
+        least, greatest = int(indices.min()), int(indices.max())
+        if least < 0 or greatest >= num_classes >= 0:
+            wrong = least if least < 0 else greatest
+            among = "a class" if num_classes < 0 else f"one of {num_classes} classes"
+            raise svod.IndexError(f"one_hot: tensor: {wrong} is not {among}")
     return tensor.one_hot(int(tensor.max().item()) + 1 if num_classes < 0 else num_classes)
 
 

@@ -1,0 +1,124 @@
+"""Draws at the edges of their parameters, and arguments out of range that are known at the call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.special
+import scipy.stats
+import torch
+
+import svod
+import svod.nn.functional as F
+
+N = 20_000
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper"),
+    [(8.5, 9.5), (9, 10), (-10, -9), (2, 3), (-3, -2), (30, 31), (5, np.inf), (-np.inf, -40), (-9, 1), (1.9, 12)],
+)
+def test_a_tail_of_the_normal_distribution(lower: float, upper: float) -> None:
+    drawn = svod.truncated_normal(N, lower, upper, dtype="float64", generator=svod.Generator(3)).numpy()
+    assert drawn.min() >= lower and drawn.max() <= upper and len(np.unique(drawn)) > N * 0.99
+    assert scipy.stats.kstest(drawn, scipy.stats.truncnorm(lower, upper).cdf).pvalue > 1e-3
+
+
+def test_a_tail_is_shifted_and_scaled() -> None:
+    drawn = svod.truncated_normal(N, 27.0, 29.0, mean=10.0, std=2.0, dtype="float64", generator=svod.Generator(4))
+    wanted = scipy.stats.truncnorm(8.5, 9.5, loc=10, scale=2)
+    assert scipy.stats.kstest(drawn.numpy(), wanted.cdf).pvalue > 1e-3
+    with pytest.raises(svod.ArgumentError, match="truncated_normal: std"):
+        svod.truncated_normal(3, std=0.0)
+
+
+@pytest.mark.parametrize(("a", "b"), [(1e-3, 1e-3), (0.01, 0.01), (0.001, 0.5), (0.2, 3.0), (40.0, 2.0)])
+def test_beta_of_small_parameters(a: float, b: float) -> None:
+    drawn = svod.beta(a, b, (N,), dtype="float64", generator=svod.Generator(5)).numpy()
+    assert np.isfinite(drawn).all() and drawn.min() >= 0 and drawn.max() <= 1
+    wanted = scipy.stats.beta(a, b)
+    assert abs(drawn.mean() - wanted.mean()) < 4.5 * wanted.std() / N**0.5
+    for at in (1e-200, 1e-20, 0.1, 0.5, 0.9):
+        part = wanted.cdf(at)
+        assert abs((drawn <= at).mean() - part) < 4.5 * (part * (1 - part) / N) ** 0.5 + 1e-12
+
+
+def test_gamma_of_a_small_parameter() -> None:
+    drawn = svod.gamma(1e-3, shape=(N,), dtype="float64", generator=svod.Generator(6)).numpy()
+    for at in (1e-300, 1e-100, 1e-5, 1.0):
+        part = scipy.special.gammainc(1e-3, at)
+        assert abs((drawn <= at).mean() - part) < 4.5 * (part * (1 - part) / N) ** 0.5
+
+
+@pytest.mark.parametrize("mean", [1e6, 1e12, 1e15])
+def test_poisson_of_a_large_mean(mean: float) -> None:
+    rate = svod.Tensor(np.array(mean))
+    drawn = svod.poisson(rate, (N,), generator=svod.Generator(7)).numpy() - mean
+    assert abs(drawn.mean()) < 4.5 * (mean / N) ** 0.5
+    assert abs(drawn.std() / mean**0.5 - 1) < 4.5 / (2 * N) ** 0.5
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [(0.0, 1.0), (16777215.0, 16777216.0), (1000.0, 1000.001), (-1e-3, 0.0), (2.0, 2.0)]
+)
+def test_uniform_numbers_are_below_the_end(low: float, high: float) -> None:
+    for dtype in ("float32", "float16") if high < 100 else ("float32",):
+        end = svod.Tensor([high], dtype).item()
+        for drawn in (
+            svod.uniform(200_000, low, high, dtype=dtype, generator=svod.Generator(8)),
+            svod.uniform(200_000, svod.Tensor([low], dtype), svod.Tensor([high], dtype), dtype=dtype),
+            svod.zeros(200_000, dtype=dtype).uniform_(low, high, generator=svod.Generator(8)),
+        ):
+            values = drawn.double().numpy()
+            assert values.max() < end or low == high
+            assert values.min() >= svod.Tensor([low], dtype).item()
+
+
+def floats(*given: float) -> svod.Tensor:
+    return svod.Tensor(np.array(given))
+
+
+WRONG: dict[str, tuple[Callable[[], Any], str]] = {
+    "one_hot": (lambda: F.one_hot(svod.Tensor([5]), 3), "one_hot: tensor: 5 is not one of 3"),
+    "one_hot of a negative": (lambda: F.one_hot(svod.Tensor([0, -1]), 3), "one_hot: tensor: -1"),
+    "one_hot of any classes": (lambda: F.one_hot(svod.Tensor([0, -1])), "one_hot: tensor: -1 is not a class"),
+    "masked_scatter": (
+        lambda: svod.zeros(3).masked_scatter(svod.Tensor([True, True, True]), svod.Tensor([1.0, 2.0])),
+        "masked_scatter: source: 2 elements are fewer than 3",
+    ),
+    "masked_scatter of nothing": (
+        lambda: svod.zeros(3).masked_scatter(svod.Tensor([True, False, True]), floats()),
+        "masked_scatter: source: 0 elements are fewer than 2",
+    ),
+    "multinomial of a negative": (lambda: svod.multinomial(floats(1, -1), 1), "multinomial: input: .* negative"),
+    "multinomial of NaN": (lambda: svod.multinomial(floats(1, np.nan), 1), "multinomial: input: .* NaN"),
+    "multinomial of zeros": (lambda: svod.multinomial(floats(0, 0), 1), "multinomial: input: .* zero"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_known_at_the_call_is_an_error(name: str) -> None:
+    call, message = WRONG[name]
+    with pytest.raises(svod.Error, match=message):
+        call()
+
+
+def test_what_is_right_is_none() -> None:
+    assert F.one_hot(svod.Tensor([0, 2]), 3).tolist() == [[1, 0, 0], [0, 0, 1]]
+    assert F.one_hot(svod.Tensor(np.zeros(0, np.int64)), 3).shape == (0, 3)
+    mask = svod.Tensor([True, False, True])
+    assert svod.zeros(3).masked_scatter(mask, svod.Tensor([1.0, 2.0, 3.0])).tolist() == [1, 0, 2]
+    # Of a function that is traced values are not known: what happens then is documented.
+    assert svod.jit(lambda x: F.one_hot(x, 3))(svod.Tensor([5])).tolist() == [[0, 0, 0]]
+    assert svod.jit(lambda x, m: svod.zeros(3).masked_scatter(m, x))(svod.ones(1), mask).tolist() == [1, 0, 1]
+
+
+@pytest.mark.parametrize("order", [1, 2, 3, 4, 5])
+def test_polygamma_at_its_poles(order: int) -> None:
+    at = np.array([0.0, -0.0, -1.0, -2.0])
+    found = svod.polygamma(order, svod.Tensor(at)).numpy()
+    np.testing.assert_array_equal(found, scipy.special.polygamma(order, at))
+    assert found[0] == torch.polygamma(order, torch.tensor(0.0)).item()
