@@ -33,6 +33,7 @@ from svod.library.dtypes import FloatInfo, IntegerInfo
 from svod.library.factorizations import SVD
 from svod.library.namespace import NamespaceInfo
 from svod.library.packed import LU, Reflections
+from svod.library.reductions import MinMax
 from svod.library.sets import UniqueAll, UniqueCounts, UniqueInverse
 from svod.linalg import QRResult, SlogdetResult
 

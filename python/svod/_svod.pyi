@@ -12,6 +12,7 @@ import numpy.typing as npt
 from svod.analysis import Analysis, Explanation
 from svod.library.factorizations import SVD
 from svod.library.packed import Reflections
+from svod.library.reductions import MinMax
 from svod.linalg import QRResult, SlogdetResult
 
 _ArrayLike: TypeAlias = Tensor | npt.ArrayLike
@@ -1772,8 +1773,8 @@ class Tensor:
         keepdims: builtins.bool = False,
         dim: builtins.int | None = None,
         keepdim: builtins.bool = False,
-    ) -> tuple[Tensor, Tensor]:
-        """The least and the greatest elements along an axis, or of all.
+    ) -> MinMax:
+        """The least and the greatest elements along an axis, or of all, as `min` and `max` of a pair.
 
         >>> import svod
         >>> [part.tolist() for part in svod.aminmax(svod.Tensor([[1, 5], [3, 2]]), axis=1)]
@@ -1960,12 +1961,14 @@ class Tensor:
         """
     def baddbmm_(self, batch1: _Operand, batch2: _Operand, /, *, beta: Any = 1, alpha: Any = 1) -> Self:
         """Becomes what `baddbmm` makes of it."""
-    def bernoulli(x, /, *, generator: Generator | None = None) -> Tensor:
-        """1 with the probability that each element is, else 0, in its type.
+    def bernoulli(x, p: builtins.float | None = None, /, *, generator: Generator | None = None) -> Tensor:
+        """1 with the probability that each element is, or `p` for all, else 0, in its type.
 
         >>> import svod
         >>> svod.bernoulli(svod.Tensor([0.0, 1.0])).tolist()
         [0.0, 1.0]
+        >>> svod.bernoulli(svod.zeros(2), 1.0).tolist()
+        [1.0, 1.0]
         """
     def bernoulli_(self, /, p: Tensor | builtins.float = 0.5, *, generator: Generator | None = None) -> Self:
         """Becomes what `bernoulli` makes of it."""
@@ -3198,17 +3201,21 @@ class Tensor:
     def mode(
         x,
         /,
-        axis: builtins.int = -1,
+        dim: builtins.int | None = None,
         keepdims: builtins.bool = False,
         *,
-        dim: builtins.int = -1,
+        axis: builtins.int | None = None,
         keepdim: builtins.bool = False,
-    ) -> tuple[Tensor, Tensor]:
-        """The value that occurs most often along an axis, of several the least, and where it occurs last.
+    ) -> Any:
+        """The value that occurs most often along an axis, by default the last; of several the least.
+
+        PyTorch's pair of values and where they are last; with `axis`, values.
 
         >>> import svod
         >>> [part.item() for part in svod.mode(svod.Tensor([3, 1, 3, 1, 2]))]
         [1, 3]
+        >>> svod.mode(svod.Tensor([[3, 1], [3, 2]]), axis=0).tolist()
+        [3, 1]
         """
     def moveaxis(
         x, source: builtins.int | Sequence[builtins.int], destination: builtins.int | Sequence[builtins.int], /
@@ -3288,13 +3295,17 @@ class Tensor:
     def nanmedian(
         x,
         /,
-        axis: builtins.int | None = None,
+        dim: builtins.int | None = None,
         keepdims: builtins.bool = False,
         *,
-        dim: builtins.int | None = None,
+        axis: builtins.int | None = None,
         keepdim: builtins.bool = False,
     ) -> Any:
-        """The middle element, the lower one of two, of those that are not NaN; with an axis, where it is too.
+        """The middle element, the lower one of two, of those that are not NaN.
+
+        Of all elements, or with `dim`, by name or position, PyTorch's pair of values along it and where they are;
+        with
+        `axis`, values.
 
         >>> import svod
         >>> svod.nanmedian(svod.Tensor([4.0, svod.nan, 1.0, 3.0])).item()

@@ -122,3 +122,81 @@ def test_polygamma_at_its_poles(order: int) -> None:
     found = svod.polygamma(order, svod.Tensor(at)).numpy()
     np.testing.assert_array_equal(found, scipy.special.polygamma(order, at))
     assert found[0] == torch.polygamma(order, torch.tensor(0.0)).item()
+
+
+# PyTorch's forms, as shapes and types.
+FORMS: dict[str, Callable[[Any], Any]] = {
+    "normal": lambda xp: xp.normal(0.0, 1.0, (2, 3)),
+    "normal of a size by name": lambda xp: xp.normal(0.0, 1.0, size=(2, 3)),
+    "normal by names": lambda xp: xp.normal(mean=0.0, std=1.0, size=(2,)),
+    "normal of integers": lambda xp: xp.normal(0, 1, (2, 3)),
+    "normal of means": lambda xp: xp.normal(xp.zeros(2, 3), 2.0),
+    "normal of deviations": lambda xp: xp.normal(1.0, xp.ones(3)),
+    "normal of both": lambda xp: xp.normal(xp.zeros(2, 1), xp.ones(3)),
+    "normal of one": lambda xp: xp.normal(xp.zeros(4)),
+    "bernoulli": lambda xp: xp.bernoulli(xp.zeros(3), 0.5),
+    "bernoulli of a method": lambda xp: xp.zeros(3).bernoulli(0.5),
+    "randint": lambda xp: xp.randint(10, (3,)),
+    "randint of a size": lambda xp: xp.randint(10, size=(2, 3)),
+    "randint of bounds": lambda xp: xp.randint(2, 10, (3,)),
+    "randint of bounds and a size": lambda xp: xp.randint(2, 10, size=(3,)),
+    "randint by names": lambda xp: xp.randint(high=10, size=(3,)),
+    "randint of a type": lambda xp: xp.randint(10, (3,), dtype=xp.int32),
+    "randperm": lambda xp: xp.randperm(5, device="cpu"),
+    "rand_like": lambda xp: xp.rand_like(xp.zeros(3), device="cpu", requires_grad=True),
+    "randn_like": lambda xp: xp.randn_like(xp.zeros(3), device="cpu", requires_grad=True),
+    "randint_like": lambda xp: xp.randint_like(xp.zeros(3), 5, dtype=xp.int64, device="cpu"),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_pytorchs_forms_of_draws(name: str) -> None:
+    ours, theirs = FORMS[name](svod), FORMS[name](torch)
+    assert tuple(ours.shape) == tuple(theirs.shape) and ours.requires_grad == theirs.requires_grad
+    assert ours.dtype.name == str(theirs.dtype).removeprefix("torch.")
+
+
+def test_draws_of_pytorchs_forms() -> None:
+    g = svod.Generator(9)
+    drawn = svod.normal(svod.Tensor([0.0, 100.0]), svod.Tensor([1.0, 3.0]), (N, 2), generator=g).numpy()
+    np.testing.assert_allclose(drawn.mean(0), [0, 100], atol=0.1)
+    np.testing.assert_allclose(drawn.std(0), [1, 3], rtol=0.03)
+    assert svod.normal((2, 3), 5.0, 0.0).tolist() == [[5.0] * 3] * 2 == svod.normal(5.0, 0.0, (2, 3)).tolist()
+    assert svod.bernoulli(svod.ones(N), 0.25, generator=g).mean().item() == pytest.approx(0.25, abs=0.02)
+    drawn = svod.randint(3, (N,), generator=g).numpy()
+    assert sorted(set(drawn.tolist())) == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: svod.normal(),
+        lambda: svod.normal((2,), 0.0, 1.0, size=(2,)),
+        lambda: svod.randint(3),
+        lambda: svod.randint(0, 3),
+        lambda: svod.randint(0, 3, (2,), size=(2,)),
+    ],
+)
+def test_draws_without_a_shape(call: Callable[[], Any]) -> None:
+    with pytest.raises(svod.ArgumentTypeError, match=r"(normal|randint): shape"):
+        call()
+
+
+def test_pairs_have_pytorchs_names() -> None:
+    x = np.array([[3.0, 1.0, 3.0], [np.nan, 2.0, 5.0]])
+    ours, theirs = svod.Tensor(x), torch.tensor(x)
+    for by in ({"dim": 1}, {"dim": 0}, {"dim": 1, "keepdim": True}):
+        for method in ("mode", "nanmedian"):
+            # PyTorch's mode of numbers and NaN is any of them.
+            rows = slice(0, 1 if method == "mode" else 2)
+            found, wanted = getattr(ours[rows], method)(**by), getattr(theirs[rows], method)(**by)
+            np.testing.assert_array_equal(found.values.numpy(), wanted.values.numpy())
+            assert found.indices.shape == tuple(wanted.indices.shape)
+        found, wanted = ours[:1].aminmax(**by), theirs[:1].aminmax(**by)
+        np.testing.assert_array_equal(found.min.numpy(), wanted.min.numpy())
+        np.testing.assert_array_equal(found.max.numpy(), wanted.max.numpy())
+    np.testing.assert_array_equal(svod.nanmedian(ours, axis=0).numpy(), [3.0, 1.0, 3.0])
+    assert svod.mode(ours[:1], axis=1).tolist() == [3.0] == svod.median(ours[:1], axis=1).tolist()
+    for name in ("mode", "nanmedian"):
+        with pytest.raises(svod.ArgumentTypeError, match="one argument"):
+            getattr(svod, name)(ours, dim=0, axis=0)

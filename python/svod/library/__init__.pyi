@@ -9,6 +9,7 @@ from svod.library.dtypes import FloatInfo, IntegerInfo
 from svod.library.factorizations import SVD
 from svod.library.namespace import NamespaceInfo
 from svod.library.packed import LU, Reflections
+from svod.library.reductions import MinMax
 from svod.library.sets import UniqueAll, UniqueCounts, UniqueInverse
 from svod.linalg import QRResult, SlogdetResult
 from svod.nn.functional import (
@@ -459,6 +460,7 @@ __all__ = [
     "rad2deg_",
     "radians",
     "rand_like",
+    "randint",
     "randint_like",
     "randn_like",
     "randperm",
@@ -733,8 +735,8 @@ def aminmax(
     keepdims: builtins.bool = False,
     dim: builtins.int | None = None,
     keepdim: builtins.bool = False,
-) -> tuple[Tensor, Tensor]:
-    """The least and the greatest elements along an axis, or of all.
+) -> MinMax:
+    """The least and the greatest elements along an axis, or of all, as `min` and `max` of a pair.
 
     >>> import svod
     >>> [part.tolist() for part in svod.aminmax(svod.Tensor([[1, 5], [3, 2]]), axis=1)]
@@ -1098,12 +1100,14 @@ def batch_norm(
     [[-1.0], [1.0]]
     """
 
-def bernoulli(x: _Operand, /, *, generator: Generator | None = None) -> Tensor:
-    """1 with the probability that each element is, else 0, in its type.
+def bernoulli(x: _Operand, p: builtins.float | None = None, /, *, generator: Generator | None = None) -> Tensor:
+    """1 with the probability that each element is, or `p` for all, else 0, in its type.
 
     >>> import svod
     >>> svod.bernoulli(svod.Tensor([0.0, 1.0])).tolist()
     [0.0, 1.0]
+    >>> svod.bernoulli(svod.zeros(2), 1.0).tolist()
+    [1.0, 1.0]
     """
 
 def beta(
@@ -3249,17 +3253,21 @@ def mod(x1: Any, x2: Any, /) -> Tensor:
 def mode(
     x: _Operand,
     /,
-    axis: builtins.int = -1,
+    dim: builtins.int | None = None,
     keepdims: builtins.bool = False,
     *,
-    dim: builtins.int = -1,
+    axis: builtins.int | None = None,
     keepdim: builtins.bool = False,
-) -> tuple[Tensor, Tensor]:
-    """The value that occurs most often along an axis, of several the least, and where it occurs last.
+) -> Any:
+    """The value that occurs most often along an axis, by default the last; of several the least.
+
+    PyTorch's pair of values and where they are last; with `axis`, values.
 
     >>> import svod
     >>> [part.item() for part in svod.mode(svod.Tensor([3, 1, 3, 1, 2]))]
     [1, 3]
+    >>> svod.mode(svod.Tensor([[3, 1], [3, 2]]), axis=0).tolist()
+    [3, 1]
     """
 
 def moveaxis(
@@ -3434,13 +3442,17 @@ def nanmean(
 def nanmedian(
     x: _Operand,
     /,
-    axis: builtins.int | None = None,
+    dim: builtins.int | None = None,
     keepdims: builtins.bool = False,
     *,
-    dim: builtins.int | None = None,
+    axis: builtins.int | None = None,
     keepdim: builtins.bool = False,
 ) -> Any:
-    """The middle element, the lower one of two, of those that are not NaN; with an axis, where it is too.
+    """The middle element, the lower one of two, of those that are not NaN.
+
+    Of all elements, or with `dim`, by name or position, PyTorch's pair of values along it and where they are;
+    with
+    `axis`, values.
 
     >>> import svod
     >>> svod.nanmedian(svod.Tensor([4.0, svod.nan, 1.0, 3.0])).item()
@@ -3645,19 +3657,26 @@ def norm_except_dim(
     """
 
 def normal(
-    shape: builtins.int | Sequence[builtins.int],
-    mean: Tensor | builtins.float = 0.0,
-    std: Tensor | builtins.float = 1.0,
+    shape: builtins.int | Sequence[builtins.int] | Tensor | builtins.float | None = None,
+    mean: Tensor | builtins.float | None = None,
+    std: Tensor | builtins.float | builtins.int | Sequence[builtins.int] | None = None,
+    size: builtins.int | Sequence[builtins.int] | None = None,
     *,
     dtype: Any = None,
     device: builtins.str | None = None,
     generator: Generator | None = None,
 ) -> Tensor:
-    """Normally distributed with this mean and standard deviation.
+    """Normally distributed with this mean and standard deviation, by default 0 and 1.
+
+    PyTorch's form has these first, and `size` last: it is taken where the first argument is a tensor or a float,
+    or a
+    size is given. Without a size it is that of the tensors.
 
     >>> import svod
     >>> svod.normal((2, 3), mean=10.0).shape
     (2, 3)
+    >>> svod.normal(0.0, 2.0, (2, 3)).shape, svod.normal(svod.zeros(4), 1.0).shape
+    ((2, 3), (4,))
     """
 
 def nuclear_norm(
@@ -3993,18 +4012,60 @@ def radians(x: _Operand, /) -> Tensor:
     [0.0]
     """
 
-def rand_like(x: _Operand, /, *, dtype: Any = None, generator: Generator | None = None) -> Tensor:
+def rand_like(
+    x: _Operand,
+    /,
+    *,
+    dtype: Any = None,
+    device: builtins.str | None = None,
+    requires_grad: builtins.bool = False,
+    generator: Generator | None = None,
+) -> Tensor:
     """Uniformly distributed in [0, 1), in a tensor's shape and type."""
 
+def randint(
+    low: builtins.int = 0,
+    high: builtins.int | Sequence[builtins.int] | None = None,
+    shape: builtins.int | Sequence[builtins.int] | None = None,
+    *,
+    size: builtins.int | Sequence[builtins.int] | None = None,
+    dtype: Any = None,
+    device: builtins.str | None = None,
+    generator: Generator | None = None,
+) -> Tensor:
+    """Integers uniformly distributed from `low` to before `high`; of one bound from 0 to before it.
+
+    >>> import svod
+    >>> svod.randint(5, 6, 2).tolist(), svod.randint(1, (2,)).tolist(), svod.randint(1, size=(2,)).tolist()
+    ([5, 5], [0, 0], [0, 0])
+    """
+
 def randint_like(
-    x: _Operand, low: builtins.int, high: builtins.int | None = None, /, *, generator: Generator | None = None
+    x: _Operand,
+    low: builtins.int,
+    high: builtins.int | None = None,
+    /,
+    *,
+    dtype: Any = None,
+    device: builtins.str | None = None,
+    generator: Generator | None = None,
 ) -> Tensor:
     """Integers uniformly distributed from `low`, or 0, to before the last argument, in a tensor's shape and type."""
 
-def randn_like(x: _Operand, /, *, dtype: Any = None, generator: Generator | None = None) -> Tensor:
+def randn_like(
+    x: _Operand,
+    /,
+    *,
+    dtype: Any = None,
+    device: builtins.str | None = None,
+    requires_grad: builtins.bool = False,
+    generator: Generator | None = None,
+) -> Tensor:
     """Normally distributed with mean 0 and deviation 1, in a tensor's shape and type."""
 
-def randperm(n: builtins.int, /, *, dtype: Any = None, generator: Generator | None = None) -> Tensor:
+def randperm(
+    n: builtins.int, /, *, dtype: Any = None, device: builtins.str | None = None, generator: Generator | None = None
+) -> Tensor:
     """The integers before `n` in random order, that of as many random numbers.
 
     >>> import svod

@@ -406,6 +406,7 @@ TABLE: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("permutation", "f", "NumPy, JAX"),
         ("poisson", "f", "PyTorch, NumPy, JAX"),
         ("rand_like", "f", "PyTorch"),
+        ("randint", "f", "PyTorch"),
         ("randint_like", "f", "PyTorch"),
         ("randn_like", "f", "PyTorch"),
         ("randperm", "f", "PyTorch"),

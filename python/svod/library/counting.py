@@ -391,7 +391,7 @@ def _shares(found: Tensor, edges: Sequence[Tensor]) -> Tensor:
 
 def _edges_of(name: str, x: Tensor, bins: Any, range: Sequence[float] | None) -> Tensor:
     """The edges of bins: of so many of equal width, or those given."""
-    if isinstance(bins, str) or isinstance(bins, bool):
+    if isinstance(bins, (str, bool)):
         raise ArgumentTypeError(f"{name}: bins: a number of bins or their edges are expected, not {bins!r}")
     if isinstance(bins, Integral):
         if bins < 1:

@@ -20,6 +20,7 @@ import numpy as np
 from svod._place import known, place_of
 from svod._svod import (
     ArgumentError,
+    ArgumentTypeError,
     Generator,
     Tensor,
     _tensor,
@@ -27,10 +28,10 @@ from svod._svod import (
     float32,
     float64,
     rand,
-    randint,
     randn,
     where,
 )
+from svod._svod import randint as _randint
 from svod.library.elementwise import nextafter
 from svod.library.gammas import _behind_log
 from svod.library.manipulation import _extents, broadcast_shapes
@@ -48,6 +49,7 @@ __all__ = [
     "permutation",
     "poisson",
     "rand_like",
+    "randint",
     "randint_like",
     "randn_like",
     "randperm",
@@ -58,14 +60,18 @@ __all__ = [
 Shape = int | Sequence[int]
 
 
-def bernoulli(x: Tensor, /, *, generator: Generator | None = None) -> Tensor:
-    """1 with the probability that each element is, else 0, in its type.
+def bernoulli(x: Tensor, p: float | None = None, /, *, generator: Generator | None = None) -> Tensor:
+    """1 with the probability that each element is, or `p` for all, else 0, in its type.
 
     >>> import svod
     >>> svod.bernoulli(svod.Tensor([0.0, 1.0])).tolist()
     [0.0, 1.0]
+    >>> svod.bernoulli(svod.zeros(2), 1.0).tolist()
+    [1.0, 1.0]
     """
-    return (rand(*x.shape, dtype=float64, generator=generator) < x).cast(x.dtype)
+    if p is not None and not 0 <= p <= 1:
+        raise ArgumentError(f"bernoulli: p: a probability from 0 to 1 is expected, not {p}")
+    return (rand(*x.shape, dtype=float64, generator=generator) < (x if p is None else p)).cast(x.dtype)
 
 
 def beta(
@@ -189,20 +195,38 @@ def multinomial(
 
 
 def normal(
-    shape: Shape,
-    mean: Tensor | float = 0.0,
-    std: Tensor | float = 1.0,
+    shape: Shape | Tensor | float | None = None,
+    mean: Tensor | float | None = None,
+    std: Tensor | float | Shape | None = None,
+    size: Shape | None = None,
     *,
     dtype: Any = None,
     device: str | None = None,
     generator: Generator | None = None,
 ) -> Tensor:
-    """Normally distributed with this mean and standard deviation.
+    """Normally distributed with this mean and standard deviation, by default 0 and 1.
+
+    PyTorch's form has these first, and `size` last: it is taken where the first argument is a tensor or a float, or a
+    size is given. Without a size it is that of the tensors.
 
     >>> import svod
     >>> svod.normal((2, 3), mean=10.0).shape
     (2, 3)
+    >>> svod.normal(0.0, 2.0, (2, 3)).shape, svod.normal(svod.zeros(4), 1.0).shape
+    ((2, 3), (4,))
     """
+    if size is not None or isinstance(std, (list, tuple)) or _is_mean(shape):
+        if shape is not None and mean is not None:
+            if std is not None and size is not None:
+                raise ArgumentTypeError("normal: shape and size are one argument: give only one of them")
+            mean, std, size = shape, mean, size if std is None else std  # type: ignore[assignment]
+        else:
+            mean = shape if mean is None else mean  # type: ignore[assignment]
+        whole = () if size is None else _extents(size)
+        shape = broadcast_shapes(whole, *(one.shape for one in (mean, std) if isinstance(one, Tensor)))
+    if shape is None:
+        raise ArgumentTypeError("normal: shape: an integer, or several, is expected, or a mean and a size")
+    mean, std = 0.0 if mean is None else mean, 1.0 if std is None else std
     return randn(_extents(shape), dtype=dtype, device=device, generator=generator) * std + mean
 
 
@@ -238,30 +262,87 @@ def poisson(x: Tensor, /, shape: Shape = (), *, dtype: Any = None, generator: Ge
     return where((rate >= 0) & rate.isfinite(), drawn, math.nan).cast(kept if dtype is None else dtype)
 
 
-def rand_like(x: Tensor, /, *, dtype: Any = None, generator: Generator | None = None) -> Tensor:
+def rand_like(
+    x: Tensor,
+    /,
+    *,
+    dtype: Any = None,
+    device: str | None = None,
+    requires_grad: bool = False,
+    generator: Generator | None = None,
+) -> Tensor:
     """Uniformly distributed in [0, 1), in a tensor's shape and type."""
-    return rand(*x.shape, dtype=x.dtype if dtype is None else dtype, device=_device(x), generator=generator)
+    kind, place = x.dtype if dtype is None else dtype, _device(x) if device is None else device
+    return rand(*x.shape, dtype=kind, device=place, generator=generator, requires_grad=requires_grad)
 
 
-def randint_like(x: Tensor, low: int, high: int | None = None, /, *, generator: Generator | None = None) -> Tensor:
+def randint(
+    low: int = 0,
+    high: int | Sequence[int] | None = None,
+    shape: Shape | None = None,
+    *,
+    size: Shape | None = None,
+    dtype: Any = None,
+    device: str | None = None,
+    generator: Generator | None = None,
+) -> Tensor:
+    """Integers uniformly distributed from `low` to before `high`; of one bound from 0 to before it.
+
+    >>> import svod
+    >>> svod.randint(5, 6, 2).tolist(), svod.randint(1, (2,)).tolist(), svod.randint(1, size=(2,)).tolist()
+    ([5, 5], [0, 0], [0, 0])
+    """
+    if size is not None:
+        if shape is not None:
+            raise ArgumentTypeError("randint: shape and size are one argument: give only one of them")
+        shape = size
+    if shape is None:
+        if not isinstance(high, Sequence):
+            raise ArgumentTypeError("randint: shape: an integer, or several, is expected")
+        high, shape = None, high
+    if high is None:
+        low, high = 0, low
+    return _randint(low, high, shape, dtype=dtype, device=device, generator=generator)  # type: ignore[arg-type]
+
+
+def randint_like(
+    x: Tensor,
+    low: int,
+    high: int | None = None,
+    /,
+    *,
+    dtype: Any = None,
+    device: str | None = None,
+    generator: Generator | None = None,
+) -> Tensor:
     """Integers uniformly distributed from `low`, or 0, to before the last argument, in a tensor's shape and type."""
     low, high = (0, low) if high is None else (low, high)
-    return randint(low, high, x.shape, device=_device(x), generator=generator).cast(x.dtype)
+    drawn = _randint(low, high, x.shape, device=_device(x) if device is None else device, generator=generator)
+    return drawn.cast(x.dtype if dtype is None else dtype)
 
 
-def randn_like(x: Tensor, /, *, dtype: Any = None, generator: Generator | None = None) -> Tensor:
+def randn_like(
+    x: Tensor,
+    /,
+    *,
+    dtype: Any = None,
+    device: str | None = None,
+    requires_grad: bool = False,
+    generator: Generator | None = None,
+) -> Tensor:
     """Normally distributed with mean 0 and deviation 1, in a tensor's shape and type."""
-    return randn(*x.shape, dtype=x.dtype if dtype is None else dtype, device=_device(x), generator=generator)
+    kind, place = x.dtype if dtype is None else dtype, _device(x) if device is None else device
+    return randn(*x.shape, dtype=kind, device=place, generator=generator, requires_grad=requires_grad)
 
 
-def randperm(n: int, /, *, dtype: Any = None, generator: Generator | None = None) -> Tensor:
+def randperm(n: int, /, *, dtype: Any = None, device: str | None = None, generator: Generator | None = None) -> Tensor:
     """The integers before `n` in random order, that of as many random numbers.
 
     >>> import svod
     >>> svod.randperm(4).sort(0).values.tolist()
     [0, 1, 2, 3]
     """
-    order = rand(n, dtype=float64, generator=generator).argsort(0)
+    order = rand(n, dtype=float64, device=device, generator=generator).argsort(0)
     return order if dtype is None else order.cast(dtype)
 
 
@@ -325,6 +406,13 @@ def _below(drawn: Tensor, low: Tensor | float, high: Tensor | float) -> Tensor:
     end = _tensor(high).cast(drawn.dtype)
     last = nextafter(end, _tensor(low).cast(drawn.dtype))
     return where((drawn >= end) & (end > low), last, drawn)
+
+
+def _is_mean(given: Any) -> bool:
+    """Whether it is a mean and no shape."""
+    return isinstance(given, (float, np.floating, Tensor)) or (
+        isinstance(given, np.ndarray) and given.dtype.kind not in "iu"
+    )
 
 
 def _device(x: Tensor) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from svod._svod import (
     ArgumentError,
@@ -53,14 +53,21 @@ __all__ = [
 Axis = int | Sequence[int] | None
 
 
-def aminmax(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> tuple[Tensor, Tensor]:
-    """The least and the greatest elements along an axis, or of all.
+class MinMax(NamedTuple):
+    """The least and the greatest elements: `least, greatest = x.aminmax()`."""
+
+    min: Tensor
+    max: Tensor
+
+
+def aminmax(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> MinMax:
+    """The least and the greatest elements along an axis, or of all, as `min` and `max` of a pair.
 
     >>> import svod
     >>> [part.tolist() for part in svod.aminmax(svod.Tensor([[1, 5], [3, 2]]), axis=1)]
     [[1, 2], [5, 3]]
     """
-    return x.amin(axis, keepdims), x.amax(axis, keepdims)
+    return MinMax(x.amin(axis, keepdims), x.amax(axis, keepdims))
 
 
 def average(x: Tensor, /, axis: int | None = None, weights: Any = None, *, keepdims: bool = False) -> Tensor:
@@ -170,18 +177,36 @@ def hash_tensor(
     return functools.reduce(lambda a, b: a | b, [one << at for at, one in enumerate(odd)])
 
 
-def mode(x: Tensor, /, axis: int = -1, keepdims: bool = False) -> tuple[Tensor, Tensor]:
-    """The value that occurs most often along an axis, of several the least, and where it occurs last.
+def mode(x: Tensor, /, dim: int | None = None, keepdims: bool = False, *, axis: int | None = None) -> Any:
+    """The value that occurs most often along an axis, by default the last; of several the least.
+
+    PyTorch's pair of values and where they are last; with `axis`, values.
 
     >>> import svod
     >>> [part.item() for part in svod.mode(svod.Tensor([3, 1, 3, 1, 2]))]
     [1, 3]
+    >>> svod.mode(svod.Tensor([[3, 1], [3, 2]]), axis=0).tolist()
+    [3, 1]
     """
+    along = _along("mode", axis, dim)
+    found = _mode(x, -1 if along is None else along, keepdims)
+    return found if axis is None else found.values
+
+
+def _along(name: str, axis: int | None, dim: int | None) -> int | None:
+    """The axis by either name."""
+    if axis is not None and dim is not None:
+        raise ArgumentTypeError(f"{name}: axis and dim are one argument: give only one of them")
+    return dim if axis is None else axis
+
+
+def _mode(x: Tensor, axis: int, keepdims: bool) -> ValuesAndIndices:
+    """The value that occurs most often along an axis, and where it occurs last."""
     if x.ndim == 0:
-        return x, Tensor(0)
-    x = x.movedim(axis, -1)
-    if x.shape[-1] == 0:
+        return ValuesAndIndices(x, Tensor(0))
+    if x.movedim(axis, -1).shape[-1] == 0:
         raise ShapeError(f"mode: dimension {axis} of {x.shape} is empty")
+    x = x.movedim(axis, -1)
     found = x.sort(-1)
     at = arange(x.shape[-1])
     begins = (at == 0) | (found.values != found.values.roll(1, axis=-1))
@@ -189,7 +214,7 @@ def mode(x: Tensor, /, axis: int = -1, keepdims: bool = False) -> tuple[Tensor, 
     last = length.argmax(-1, True)
     parts = [part.gather(-1, last) for part in (found.values, found.indices)]
     values, indices = (part.movedim(-1, axis) if keepdims else part.squeeze(-1) for part in parts)
-    return values, indices
+    return ValuesAndIndices(values, indices)
 
 
 def nanargmax(x: Tensor, /, axis: int | None = None, keepdims: bool = False) -> Tensor:
@@ -237,13 +262,23 @@ def nanmean(x: Tensor, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
     return nansum(x, axis, keepdims) / (~x.isnan()).sum(axis, keepdims).cast(x.dtype)
 
 
-def nanmedian(x: Tensor, /, axis: int | None = None, keepdims: bool = False) -> Any:
-    """The middle element, the lower one of two, of those that are not NaN; with an axis, where it is too.
+def nanmedian(x: Tensor, /, dim: int | None = None, keepdims: bool = False, *, axis: int | None = None) -> Any:
+    """The middle element, the lower one of two, of those that are not NaN.
+
+    Of all elements, or with `dim`, by name or position, PyTorch's pair of values along it and where they are; with
+    `axis`, values.
 
     >>> import svod
     >>> svod.nanmedian(svod.Tensor([4.0, svod.nan, 1.0, 3.0])).item()
     3.0
     """
+    along = _along("nanmedian", axis, dim)
+    found = _nanmedian(x, along, keepdims)
+    return found if axis is None else found.values
+
+
+def _nanmedian(x: Tensor, axis: int | None, keepdims: bool) -> Any:
+    """The middle element of those that are not NaN; with an axis, where it is too."""
     flat, along = (x.reshape(-1), 0) if axis is None else (x, axis)
     if axis is None and flat.numel() == 0 and x.dtype.is_floating_point:
         return full((1,) * x.ndim if keepdims else (), math.nan, dtype=x.dtype)

@@ -134,7 +134,8 @@ _without(
     "NumPy's names, compared with NumPy (test_numpy_names.py)",
     "svod.append svod.apply_along_axis svod.argpartition svod.around svod.bartlett svod.blackman svod.cbrt "
     "svod.conjugate svod.copy svod.degrees svod.delete svod.fabs svod.flatnonzero svod.fromfunction "
-    "svod.hamming svod.hanning svod.histogram2d svod.histogram_bin_edges svod.indices svod.insert svod.intersect1d svod.invert svod.ix_ "
+    "svod.hamming svod.hanning svod.histogram2d svod.histogram_bin_edges svod.indices svod.insert svod.intersect1d "
+    "svod.invert svod.ix_ "
     "svod.kaiser svod.left_shift svod.lexsort svod.mod svod.nanargmax svod.nanargmin svod.nancumprod "
     "svod.nancumsum svod.nanpercentile svod.pad svod.partition svod.piecewise svod.polyadd svod.polyder "
     "svod.polyfit svod.polyint svod.polymul svod.polysub svod.polyval svod.power svod.radians svod.right_shift "
