@@ -2124,8 +2124,10 @@ class Tensor:
         """
     def copysign_(self, x2: Any, /) -> Self:
         """Becomes what `copysign` makes of it."""
-    def corrcoef(x, /, *, rowvar: builtins.bool = True) -> Tensor:
-        """The correlation coefficients of the rows of a matrix; without `rowvar` those of its columns. Of one row 1.
+    def corrcoef(x, y: _Operand | None = None, /, *, rowvar: builtins.bool = True) -> Tensor:
+        """The correlation coefficients of the rows of a matrix, and of `y`, which are behind them; without `rowvar`
+        those
+        of columns. Of one row 1.
 
         >>> import svod
         >>> svod.corrcoef(svod.Tensor([[1.0, 2.0], [4.0, 2.0]])).tolist()
@@ -2155,6 +2157,7 @@ class Tensor:
         """
     def cov(
         x,
+        y: _Operand | None = None,
         /,
         *,
         correction: builtins.float | None = None,
@@ -2164,10 +2167,9 @@ class Tensor:
         bias: builtins.bool = False,
         ddof: builtins.float | None = None,
     ) -> Tensor:
-        """The covariances of the rows of a matrix, whose columns are observations: so many of each, `fweights`, of this
-        importance, `aweights`. The divisor is their number without `correction`, or `ddof`: 1, and 0 with `bias`.
-        Without
-        `rowvar` rows are observations. Of one row the variance.
+        """The covariances of the rows of a matrix, whose columns are observations, and of `y`, which are behind them: so
+        many of each, `fweights`, of this importance, `aweights`. The divisor is their number without `correction`, or
+        `ddof`: 1, and 0 with `bias`. Without `rowvar` rows are observations. Of one row the variance.
 
         >>> import svod
         >>> svod.cov(svod.Tensor([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]])).tolist()
@@ -3315,11 +3317,11 @@ class Tensor:
         x,
         q: Any,
         /,
-        axis: builtins.int | None = None,
+        axis: _Axis = None,
         keepdims: builtins.bool = False,
         *,
         interpolation: builtins.str = "linear",
-        dim: builtins.int | None = None,
+        dim: _Axis = None,
         keepdim: builtins.bool = False,
     ) -> Tensor:
         """As `quantile`, of the elements that are not NaN.
@@ -3566,15 +3568,14 @@ class Tensor:
         x,
         q: Any,
         /,
-        axis: builtins.int | None = None,
+        axis: _Axis = None,
         keepdims: builtins.bool = False,
         *,
         interpolation: builtins.str = "linear",
-        dim: builtins.int | None = None,
+        dim: _Axis = None,
         keepdim: builtins.bool = False,
     ) -> Tensor:
-        """The values below which parts `q`, from 0 to 1, of the elements along an axis, or of all, are; several along a
-        new
+        """The values below which parts `q`, from 0 to 1, of the elements along axes, or of all, are; several along a new
         first dimension. Between two elements by `interpolation`: "linear", "lower", "higher", "nearest" or
         "midpoint".
 

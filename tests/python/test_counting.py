@@ -131,3 +131,46 @@ def test_pytorchs_sort_is_a_pair() -> None:
     assert [part.tolist() for part in found] == [part.tolist() for part in torch.sort(torch.tensor(X), dim=0)]
     with pytest.raises(svod.ArgumentTypeError, match="one argument"):
         svod.sort(svod.Tensor(X), dim=0, axis=1)
+
+
+OBSERVED, OTHERS = RNG.random((3, 7)), RNG.random((2, 7))
+OPTIONS: dict[str, Callable[[Any, Callable[[Any], Any]], Any]] = {
+    "cov": lambda xp, x: xp.cov(x(OBSERVED), x(OTHERS)),
+    "cov of vectors": lambda xp, x: xp.cov(x(OBSERVED[0]), x(OTHERS[0])),
+    "cov of columns": lambda xp, x: xp.cov(x(OBSERVED.T), x(OTHERS.T), rowvar=False),
+    "cov of weights": lambda xp, x: xp.cov(x(OBSERVED), x(OTHERS[0]), aweights=np.arange(1.0, 8)),
+    "corrcoef": lambda xp, x: xp.corrcoef(x(OBSERVED), x(OTHERS)),
+    "corrcoef of vectors": lambda xp, x: xp.corrcoef(x(OBSERVED[0]), x(OTHERS[0])),
+    "corrcoef of columns": lambda xp, x: xp.corrcoef(x(OBSERVED.T), x(OTHERS.T), rowvar=False),
+    "average": lambda xp, x: xp.average(x(OBSERVED), axis=1, returned=True),
+    "average of weights": lambda xp, x: xp.average(x(OBSERVED), axis=0, weights=[1.0, 2.0, 3.0], returned=True),
+    "interp": lambda xp, x: xp.interp(x(np.array([-180.0, 0, 45, 200, 365])), x(DEGREES), x(HEIGHTS), period=360),
+    "interp of a negative period": lambda xp, x: xp.interp(x(np.array([1.0, 700])), x(DEGREES), x(HEIGHTS), period=-90),
+    **{
+        f"{name} {axis} {keep}": lambda xp, x, name=name, axis=axis, keep=keep: getattr(xp, name)(
+            x(CUBE), [0.2, 0.9], axis=axis, keepdims=keep
+        )
+        for name in ("quantile", "nanquantile", "percentile", "nanpercentile")
+        for axis in ((0, 1), (2, 0), (-1,), (0, 1, 2))
+        for keep in (False, True)
+    },
+    "quantile of one part": lambda xp, x: xp.quantile(x(CUBE), 0.3, axis=(0, -1)),
+}
+DEGREES, HEIGHTS = np.array([350.0, 5, 100, 190]), np.array([1.0, 2, 5, 3])
+CUBE = RNG.random((3, 4, 5))
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_numpys_options(name: str) -> None:
+    ours, theirs = OPTIONS[name](svod, svod.Tensor), OPTIONS[name](np, lambda a: a)
+    if not isinstance(theirs, tuple):
+        ours, theirs = (ours,), (theirs,)
+    for one, other in zip(ours, theirs, strict=True):
+        assert one.shape == np.shape(other)
+        np.testing.assert_allclose(one.numpy(), other, rtol=1e-12, atol=1e-14)
+
+
+def test_observations_do_not_fit() -> None:
+    for call in (svod.cov, svod.corrcoef):
+        with pytest.raises(svod.ShapeError, match=f"{call.__name__}: y: 7 observations"):
+            call(svod.ones(3, 7), svod.ones(2, 6))

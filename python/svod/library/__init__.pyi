@@ -1045,12 +1045,14 @@ def average(
     /,
     axis: builtins.int | None = None,
     weights: Any = None,
+    returned: builtins.bool = False,
     *,
     keepdims: builtins.bool = False,
     dim: builtins.int | None = None,
     keepdim: builtins.bool = False,
-) -> Tensor:
-    """The mean, each element as often as its weight says; weights of one dimension are those of the axis.
+) -> Any:
+    """The mean, each element as often as its weight says; weights of one dimension are those of the axis. With
+    `returned`, the mean and the sum of weights.
 
     >>> import svod
     >>> svod.average(svod.Tensor([1.0, 3.0]), weights=[3, 1]).item()
@@ -1456,8 +1458,10 @@ def copysign(x1: Any, x2: Any, /) -> Tensor:
     [-1.0, 2.0]
     """
 
-def corrcoef(x: _Operand, /, *, rowvar: builtins.bool = True) -> Tensor:
-    """The correlation coefficients of the rows of a matrix; without `rowvar` those of its columns. Of one row 1.
+def corrcoef(x: _Operand, y: _Operand | None = None, /, *, rowvar: builtins.bool = True) -> Tensor:
+    """The correlation coefficients of the rows of a matrix, and of `y`, which are behind them; without `rowvar`
+    those
+    of columns. Of one row 1.
 
     >>> import svod
     >>> svod.corrcoef(svod.Tensor([[1.0, 2.0], [4.0, 2.0]])).tolist()
@@ -1504,6 +1508,7 @@ def count_nonzero(
 
 def cov(
     x: _Operand,
+    y: _Operand | None = None,
     /,
     *,
     correction: builtins.float | None = None,
@@ -1513,10 +1518,9 @@ def cov(
     bias: builtins.bool = False,
     ddof: builtins.float | None = None,
 ) -> Tensor:
-    """The covariances of the rows of a matrix, whose columns are observations: so many of each, `fweights`, of this
-    importance, `aweights`. The divisor is their number without `correction`, or `ddof`: 1, and 0 with `bias`.
-    Without
-    `rowvar` rows are observations. Of one row the variance.
+    """The covariances of the rows of a matrix, whose columns are observations, and of `y`, which are behind them: so
+    many of each, `fweights`, of this importance, `aweights`. The divisor is their number without `correction`, or
+    `ddof`: 1, and 0 with `bias`. Without `rowvar` rows are observations. Of one row the variance.
 
     >>> import svod
     >>> svod.cov(svod.Tensor([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]])).tolist()
@@ -2718,10 +2722,13 @@ def instance_norm(
     [[[-1.0, 1.0]]]
     """
 
-def interp(x: Any, xp: _Operand, fp: _Operand, /, left: Any = None, right: Any = None) -> Tensor:
+def interp(
+    x: Any, xp: _Operand, fp: _Operand, /, left: Any = None, right: Any = None, period: builtins.float | None = None
+) -> Tensor:
     """The values at `x` of the curve of straight lines through the points `(xp, fp)`, of which `xp` rise.
 
-    Before the first it is `left` and behind the last `right`, by default what is at these points.
+    Before the first it is `left` and behind the last `right`, by default what is at these points. With a
+    `period` the curve is repeated, of points in any order.
 
     >>> import svod
     >>> svod.interp(svod.Tensor([0.5, 3.0]), svod.Tensor([0.0, 1.0, 2.0]), svod.Tensor([0.0, 10.0,
@@ -3479,11 +3486,11 @@ def nanpercentile(
     x: _Operand,
     q: Any,
     /,
-    axis: builtins.int | None = None,
+    axis: _Axis = None,
     *,
     method: builtins.str = "linear",
     keepdims: builtins.bool = False,
-    dim: builtins.int | None = None,
+    dim: _Axis = None,
     keepdim: builtins.bool = False,
 ) -> Tensor:
     """As `percentile`, of the elements that are not NaN.
@@ -3513,11 +3520,11 @@ def nanquantile(
     x: _Operand,
     q: Any,
     /,
-    axis: builtins.int | None = None,
+    axis: _Axis = None,
     keepdims: builtins.bool = False,
     *,
     interpolation: builtins.str = "linear",
-    dim: builtins.int | None = None,
+    dim: _Axis = None,
     keepdim: builtins.bool = False,
 ) -> Tensor:
     """As `quantile`, of the elements that are not NaN.
@@ -3769,11 +3776,11 @@ def percentile(
     x: _Operand,
     q: Any,
     /,
-    axis: builtins.int | None = None,
+    axis: _Axis = None,
     *,
     method: builtins.str = "linear",
     keepdims: builtins.bool = False,
-    dim: builtins.int | None = None,
+    dim: _Axis = None,
     keepdim: builtins.bool = False,
 ) -> Tensor:
     """As `quantile`, of `q` in percent.
@@ -3976,15 +3983,14 @@ def quantile(
     x: _Operand,
     q: Any,
     /,
-    axis: builtins.int | None = None,
+    axis: _Axis = None,
     keepdims: builtins.bool = False,
     *,
     interpolation: builtins.str = "linear",
-    dim: builtins.int | None = None,
+    dim: _Axis = None,
     keepdim: builtins.bool = False,
 ) -> Tensor:
-    """The values below which parts `q`, from 0 to 1, of the elements along an axis, or of all, are; several along a
-    new
+    """The values below which parts `q`, from 0 to 1, of the elements along axes, or of all, are; several along a new
     first dimension. Between two elements by `interpolation`: "linear", "lower", "higher", "nearest" or
     "midpoint".
 

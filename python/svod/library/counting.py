@@ -422,10 +422,13 @@ def _bin(x: Tensor, edges: Tensor) -> Tensor:
     return where((x >= edges[0]) & (x <= edges[-1]), at, count)
 
 
-def interp(x: Any, xp: Tensor, fp: Tensor, /, left: Any = None, right: Any = None) -> Tensor:
+def interp(
+    x: Any, xp: Tensor, fp: Tensor, /, left: Any = None, right: Any = None, period: float | None = None
+) -> Tensor:
     """The values at `x` of the curve of straight lines through the points `(xp, fp)`, of which `xp` rise.
 
-    Before the first it is `left` and behind the last `right`, by default what is at these points.
+    Before the first it is `left` and behind the last `right`, by default what is at these points. With a
+    `period` the curve is repeated, of points in any order.
 
     >>> import svod
     >>> svod.interp(svod.Tensor([0.5, 3.0]), svod.Tensor([0.0, 1.0, 2.0]), svod.Tensor([0.0, 10.0, 20.0])).tolist()
@@ -435,6 +438,15 @@ def interp(x: Any, xp: Tensor, fp: Tensor, /, left: Any = None, right: Any = Non
     if not at.dtype.is_floating_point:
         at, places = at.cast("float64"), places.cast("float64")
     fp = fp if fp.dtype.is_floating_point or fp.is_complex() else fp.cast("float64")
+    if period is not None:
+        if not period:
+            raise ArgumentError("interp: period: a number that is not 0 is expected")
+        period, left, right = abs(period), None, None
+        at, places = at % period, places % period
+        order = places.argsort(0)
+        places, fp = places.take(order, 0), fp.take(order, 0)
+        places = cat([places[-1:] - period, places, places[:1] + period], 0)
+        fp = cat([fp[-1:], fp, fp[:1]], 0)
     n = places.shape[0]
     above = places.searchsorted(at.flatten(), right=True).reshape(at.shape).clamp(1, max(n - 1, 1))
     below = (above - 1).clamp(min=0)

@@ -16,12 +16,13 @@ from svod._svod import (
     ValuesAndIndices,
     _tensor,
     arange,
+    cat,
     complex,
     full,
     where,
 )
 from svod.library._spelling import beside
-from svod.library.manipulation import _one_slice
+from svod.library.manipulation import _counted, _one_slice
 
 __all__ = [
     "aminmax",
@@ -70,8 +71,11 @@ def aminmax(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) ->
     return MinMax(x.amin(axis, keepdims), x.amax(axis, keepdims))
 
 
-def average(x: Tensor, /, axis: int | None = None, weights: Any = None, *, keepdims: bool = False) -> Tensor:
-    """The mean, each element as often as its weight says; weights of one dimension are those of the axis.
+def average(
+    x: Tensor, /, axis: int | None = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False
+) -> Any:
+    """The mean, each element as often as its weight says; weights of one dimension are those of the axis. With
+    `returned`, the mean and the sum of weights.
 
     >>> import svod
     >>> svod.average(svod.Tensor([1.0, 3.0]), weights=[3, 1]).item()
@@ -79,23 +83,27 @@ def average(x: Tensor, /, axis: int | None = None, weights: Any = None, *, keepd
     """
     x = _as_floats(x)
     if weights is None:
-        return x.mean(axis, keepdims)
+        mean = x.mean(axis, keepdims)
+        return (mean, x.ones_like().sum(axis, keepdims)) if returned else mean
     by = beside(weights, [x]).cast(x.dtype)
     if by.shape != x.shape:
         if axis is None or by.ndim != 1 or by.shape[0] != x.shape[axis]:
             raise ShapeError(f"average: weights of shape {by.shape} are those of no axis of {x.shape}")
         by = by.reshape(*(-1 if one == axis % x.ndim else 1 for one in range(x.ndim)))
-    return (x * by).sum(axis, keepdims) / by.expand(*x.shape).sum(axis, keepdims)
+    total = by.expand(*x.shape).sum(axis, keepdims)
+    mean = (x * by).sum(axis, keepdims) / total
+    return (mean, total) if returned else mean
 
 
-def corrcoef(x: Tensor, /, *, rowvar: bool = True) -> Tensor:
-    """The correlation coefficients of the rows of a matrix; without `rowvar` those of its columns. Of one row 1.
+def corrcoef(x: Tensor, y: Tensor | None = None, /, *, rowvar: bool = True) -> Tensor:
+    """The correlation coefficients of the rows of a matrix, and of `y`, which are behind them; without `rowvar` those
+    of columns. Of one row 1.
 
     >>> import svod
     >>> svod.corrcoef(svod.Tensor([[1.0, 2.0], [4.0, 2.0]])).tolist()
     [[1.0, -1.0], [-1.0, 1.0]]
     """
-    x = x.mT if x.ndim == 2 and not rowvar else x
+    x = (x.mT if x.ndim == 2 and not rowvar else x) if y is None else _rows("corrcoef", x, y, rowvar)
     matrix = cov(x)
     if matrix.ndim == 0:
         return matrix / matrix
@@ -105,8 +113,19 @@ def corrcoef(x: Tensor, /, *, rowvar: bool = True) -> Tensor:
     return complex(made.real.clamp(-1, 1), made.imag.clamp(-1, 1)) if made.dtype.is_complex else made.clamp(-1, 1)
 
 
+def _rows(name: str, x: Tensor, y: Tensor | None, rowvar: bool) -> Tensor:
+    """The rows of a matrix, whose columns are observations, and behind them those of another one."""
+    if x.ndim > 2 or (y is not None and y.ndim > 2):
+        raise ShapeError(f"{name}: a matrix is expected, not shape {(x if x.ndim > 2 or y is None else y).shape}")
+    parts = [(one if rowvar else one.mT) if one.ndim == 2 else one.reshape(1, -1) for one in (x, y) if one is not None]
+    if len({one.shape[1] for one in parts}) > 1:
+        raise ShapeError(f"{name}: y: {parts[0].shape[1]} observations are expected, not {parts[1].shape[1]}")
+    return parts[0] if y is None else cat(parts, 0)
+
+
 def cov(
     x: Tensor,
+    y: Tensor | None = None,
     /,
     *,
     correction: float | None = None,
@@ -116,21 +135,18 @@ def cov(
     bias: bool = False,
     ddof: float | None = None,
 ) -> Tensor:
-    """The covariances of the rows of a matrix, whose columns are observations: so many of each, `fweights`, of this
-    importance, `aweights`. The divisor is their number without `correction`, or `ddof`: 1, and 0 with `bias`. Without
-    `rowvar` rows are observations. Of one row the variance.
+    """The covariances of the rows of a matrix, whose columns are observations, and of `y`, which are behind them: so
+    many of each, `fweights`, of this importance, `aweights`. The divisor is their number without `correction`, or
+    `ddof`: 1, and 0 with `bias`. Without `rowvar` rows are observations. Of one row the variance.
 
     >>> import svod
     >>> svod.cov(svod.Tensor([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]])).tolist()
     [[1.0, -1.0], [-1.0, 1.0]]
     """
-    if x.ndim > 2:
-        raise ShapeError(f"cov: a matrix is expected, not shape {x.shape}")
     if correction is not None and ddof is not None:
         raise ArgumentTypeError("cov: correction and ddof are one argument: give only one of them")
     correction = next((one for one in (correction, ddof) if one is not None), 0 if bias else 1)
-    x = _as_floats(x)
-    rows = (x if rowvar else x.mT) if x.ndim == 2 else x.reshape(1, -1)
+    x = rows = _as_floats(_rows("cov", x, y, rowvar))
     for what, weights in (("fweights", fweights), ("aweights", aweights)):
         shape = None if weights is None else _tensor(weights).shape
         if shape is not None and shape not in ((), rows.shape[1:]):
@@ -307,9 +323,7 @@ def nanmin(x: Tensor, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
     return _extreme(x, "amin", math.inf, axis, keepdims)
 
 
-def nanpercentile(
-    x: Tensor, q: Any, /, axis: int | None = None, *, method: str = "linear", keepdims: bool = False
-) -> Tensor:
+def nanpercentile(x: Tensor, q: Any, /, axis: Axis = None, *, method: str = "linear", keepdims: bool = False) -> Tensor:
     """As `percentile`, of the elements that are not NaN.
 
     >>> import svod
@@ -330,7 +344,7 @@ def nanprod(x: Tensor, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
 
 
 def nanquantile(
-    x: Tensor, q: Any, /, axis: int | None = None, keepdims: bool = False, *, interpolation: str = "linear"
+    x: Tensor, q: Any, /, axis: Axis = None, keepdims: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:
     """As `quantile`, of the elements that are not NaN.
 
@@ -380,9 +394,7 @@ def nanvar(x: Tensor, /, axis: Axis = None, *, correction: float = 0, keepdims: 
     return where(count > correction, squares / where(count > correction, count - correction, 1), math.nan)
 
 
-def percentile(
-    x: Tensor, q: Any, /, axis: int | None = None, *, method: str = "linear", keepdims: bool = False
-) -> Tensor:
+def percentile(x: Tensor, q: Any, /, axis: Axis = None, *, method: str = "linear", keepdims: bool = False) -> Tensor:
     """As `quantile`, of `q` in percent.
 
     >>> import svod
@@ -425,9 +437,9 @@ def norm(
 
 
 def quantile(
-    x: Tensor, q: Any, /, axis: int | None = None, keepdims: bool = False, *, interpolation: str = "linear"
+    x: Tensor, q: Any, /, axis: Axis = None, keepdims: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:
-    """The values below which parts `q`, from 0 to 1, of the elements along an axis, or of all, are; several along a new
+    """The values below which parts `q`, from 0 to 1, of the elements along axes, or of all, are; several along a new
     first dimension. Between two elements by `interpolation`: "linear", "lower", "higher", "nearest" or "midpoint".
 
     >>> import svod
@@ -525,13 +537,20 @@ def _parts(q: Any, x: Tensor) -> Tensor:
 
 
 def _quantile(
-    name: str, x: Tensor, q: Any, axis: int | None, keepdims: bool, interpolation: str, without_nan: bool
+    name: str, x: Tensor, q: Any, axis: Axis, keepdims: bool, interpolation: str, without_nan: bool
 ) -> Tensor:
     """Quantiles along an axis, or of all elements."""
     if interpolation not in _BETWEEN:
         raise ArgumentError(f"{name}: interpolation is one of {[*_BETWEEN]}, not {interpolation!r}")
     if x.dtype.is_complex:
         raise DTypeError(f"{name}: real numbers are expected, not {x.dtype.name}")
+    if isinstance(axis, (list, tuple)):
+        axes = tuple(dict.fromkeys(_counted(name, one, x.ndim) for one in axis))
+        rest = [one for one in range(x.ndim) if one not in axes]
+        joined = x.permute(*rest, *axes).flatten(len(rest)) if axes else x.unsqueeze(-1)
+        made = _quantile(name, joined, q, -1, False, interpolation, without_nan)
+        kept = [1 if one in axes else x.shape[one] for one in range(x.ndim)]
+        return made.reshape(*made.shape[: made.ndim - len(rest)], *kept) if keepdims else made
     x = _as_floats(x)
     parts = _parts(q, x)
     if parts.ndim > 1:
