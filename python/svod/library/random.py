@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from svod._arguments import _is_integer, _is_number
 from svod._place import known, place_of
 from svod._svod import (
     ArgumentError,
@@ -215,6 +216,7 @@ def normal(
     >>> svod.normal(0.0, 2.0, (2, 3)).shape, svod.normal(svod.zeros(4), 1.0).shape
     ((2, 3), (4,))
     """
+    given = [one for one in (shape, mean, std, size) if one is not None]
     if size is not None or isinstance(std, (list, tuple)) or _is_mean(shape):
         if shape is not None and mean is not None:
             if std is not None and size is not None:
@@ -222,10 +224,13 @@ def normal(
             mean, std, size = shape, mean, size if std is None else std  # type: ignore[assignment]
         else:
             mean = shape if mean is None else mean  # type: ignore[assignment]
-        whole = () if size is None else _extents(size)
-        shape = broadcast_shapes(whole, *(one.shape for one in (mean, std) if isinstance(one, Tensor)))
-    if shape is None:
-        raise ArgumentTypeError("normal: shape: an integer, or several, is expected, or a mean and a size")
+        shape = () if size is None else size
+        fits = _is_shape(shape)
+        shape = broadcast_shapes(_extents(shape), *map(_shape_of, (mean, std))) if fits else None  # type: ignore[arg-type]
+    if shape is None and not given:
+        raise ArgumentTypeError("normal: shape: an integer, or several, is expected")
+    if not (_is_shape(shape) and all(one is None or _is_number(one) or _is_mean(one) for one in (mean, std))):
+        raise ArgumentTypeError(f"normal: shape, mean and std, or mean, std and size, are expected, not {given}")
     mean, std = 0.0 if mean is None else mean, 1.0 if std is None else std
     return randn(_extents(shape), dtype=dtype, device=device, generator=generator) * std + mean
 
@@ -411,8 +416,18 @@ def _below(drawn: Tensor, low: Tensor | float, high: Tensor | float) -> Tensor:
 def _is_mean(given: Any) -> bool:
     """Whether it is a mean and no shape."""
     return isinstance(given, (float, np.floating, Tensor)) or (
-        isinstance(given, np.ndarray) and given.dtype.kind not in "iu"
+        isinstance(given, np.ndarray) and given.dtype.kind in "fV"
     )
+
+
+def _is_shape(given: Any) -> bool:
+    """Whether it is an extent, or several."""
+    return _is_integer(given) or (isinstance(given, (Sequence, np.ndarray)) and all(map(_is_integer, given)))
+
+
+def _shape_of(given: Any) -> tuple[Any, ...]:
+    """The shape of a mean or a deviation."""
+    return tuple(given.shape) if isinstance(given, (Tensor, np.ndarray)) else ()
 
 
 def _device(x: Tensor) -> str | None:

@@ -135,9 +135,10 @@ def cov(
     bias: bool = False,
     ddof: float | None = None,
 ) -> Tensor:
-    """The covariances of the rows of a matrix, whose columns are observations, and of `y`, which are behind them: so
-    many of each, `fweights`, of this importance, `aweights`. The divisor is their number without `correction`, or
-    `ddof`: 1, and 0 with `bias`. Without `rowvar` rows are observations. Of one row the variance.
+    """The covariances of the rows of a matrix, whose columns are observations, and of `y`, which are behind them.
+
+    There are so many of each, `fweights`, of this importance, `aweights`. The divisor is their number without
+    `correction`, or `ddof`: 1, and 0 with `bias`. Without `rowvar` rows are observations. Of one row the variance.
 
     >>> import svod
     >>> svod.cov(svod.Tensor([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]])).tolist()
@@ -439,8 +440,9 @@ def norm(
 def quantile(
     x: Tensor, q: Any, /, axis: Axis = None, keepdims: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:
-    """The values below which parts `q`, from 0 to 1, of the elements along axes, or of all, are; several along a new
-    first dimension. Between two elements by `interpolation`: "linear", "lower", "higher", "nearest" or "midpoint".
+    """The values below which parts `q`, from 0 to 1, of the elements along axes, or of all, are.
+
+    Several are along a new first dimension. Between two elements by `interpolation`: "linear", "lower", "higher", "nearest" or "midpoint".
 
     >>> import svod
     >>> svod.quantile(svod.Tensor([1.0, 2.0, 4.0]), [0.5, 0.75]).tolist()
