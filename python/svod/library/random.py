@@ -216,6 +216,7 @@ def normal(
     >>> svod.normal(0.0, 2.0, (2, 3)).shape, svod.normal(svod.zeros(4), 1.0).shape
     ((2, 3), (4,))
     """
+    whole: Any = shape
     given = [one for one in (shape, mean, std, size) if one is not None]
     if size is not None or isinstance(std, (list, tuple)) or _is_mean(shape):
         if shape is not None and mean is not None:
@@ -224,15 +225,14 @@ def normal(
             mean, std, size = shape, mean, size if std is None else std  # type: ignore[assignment]
         else:
             mean = shape if mean is None else mean  # type: ignore[assignment]
-        shape = () if size is None else size
-        fits = _is_shape(shape)
-        shape = broadcast_shapes(_extents(shape), *map(_shape_of, (mean, std))) if fits else None  # type: ignore[arg-type]
-    if shape is None and not given:
+        whole = () if size is None else size
+        whole = broadcast_shapes(_extents(whole), *map(_shape_of, (mean, std))) if _is_shape(whole) else None
+    if whole is None and not given:
         raise ArgumentTypeError("normal: shape: an integer, or several, is expected")
-    if not (_is_shape(shape) and all(one is None or _is_number(one) or _is_mean(one) for one in (mean, std))):
+    if not (_is_shape(whole) and all(one is None or _is_number(one) or _is_mean(one) for one in (mean, std))):
         raise ArgumentTypeError(f"normal: shape, mean and std, or mean, std and size, are expected, not {given}")
     mean, std = 0.0 if mean is None else mean, 1.0 if std is None else std
-    return randn(_extents(shape), dtype=dtype, device=device, generator=generator) * std + mean
+    return randn(_extents(whole), dtype=dtype, device=device, generator=generator) * std + mean
 
 
 def permutation(x: Any, /, *, axis: int = 0, generator: Generator | None = None) -> Tensor:

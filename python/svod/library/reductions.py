@@ -442,7 +442,8 @@ def quantile(
 ) -> Tensor:
     """The values below which parts `q`, from 0 to 1, of the elements along axes, or of all, are.
 
-    Several are along a new first dimension. Between two elements by `interpolation`: "linear", "lower", "higher", "nearest" or "midpoint".
+    Several are along a new first dimension. Between two elements by `interpolation`: "linear", "lower", "higher",
+    "nearest" or "midpoint".
 
     >>> import svod
     >>> svod.quantile(svod.Tensor([1.0, 2.0, 4.0]), [0.5, 0.75]).tolist()
@@ -546,7 +547,7 @@ def _quantile(
         raise ArgumentError(f"{name}: interpolation is one of {[*_BETWEEN]}, not {interpolation!r}")
     if x.dtype.is_complex:
         raise DTypeError(f"{name}: real numbers are expected, not {x.dtype.name}")
-    if isinstance(axis, (list, tuple)):
+    if isinstance(axis, Sequence):
         axes = tuple(dict.fromkeys(_counted(name, one, x.ndim) for one in axis))
         rest = [one for one in range(x.ndim) if one not in axes]
         joined = x.permute(*rest, *axes).flatten(len(rest)) if axes else x.unsqueeze(-1)
