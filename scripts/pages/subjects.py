@@ -52,7 +52,7 @@ SUBJECTS: dict[str, tuple[str, str]] = {
     "Sorting, searching and sets": ("searching sets", "kthvalue topk"),
     "Products": ("products diagonals polynomials", "dot einsum"),
     "Matrices and spectra": ("factorizations packed spectra", ""),
-    "Random numbers": ("random draws", "Generator get_rng_state manual_seed rand randint randn set_rng_state"),
+    "Random numbers": ("random draws", "Generator get_rng_state manual_seed rand randn set_rng_state"),
     "Layers as functions": (
         "layers",
         "adaptive_avg_pool1d alpha_dropout avg_pool1d bilinear binary_cross_entropy_with_logits celu conv1d "
