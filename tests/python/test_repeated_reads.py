@@ -174,3 +174,68 @@ def test_what_is_built_on_literals_step_by_step_is_kept() -> None:
     for _ in range(12):
         assert float((mask.cast("float32") * 2).sum()) == 930
     assert not mask.is_realized
+
+
+def test_numbers_that_are_arguments_are_found_with_their_structure() -> None:
+    """Programs that run again build graphs of the same numbers over other data."""
+    made = []
+    for seed in range(5):
+        values = draw(60, seed=seed)
+        x, before = svod.Tensor(values), plans()
+        for n in range(2, 50):
+            found = float((x[:n] * (0.5 + n)).mean())
+            assert found == pytest.approx(float((values[:n] * np.float32(0.5 + n)).mean()), rel=1e-4, abs=1e-4)
+            found = float((x * x.roll(n)).sum())
+            assert found == pytest.approx(float((values * np.roll(values, n)).sum()), rel=1e-4, abs=1e-4)
+        made.append(plans() - before)
+    assert made[3:] == [0, 0]
+
+
+def test_a_long_program_with_one_read_at_its_end_is_planned_once() -> None:
+    made = []
+    for seed in range(4):
+        values = draw(40, seed=seed)
+        x, expected, before = svod.Tensor(values), values, plans()
+        for step in range(120):
+            x = svod.cat([x[:1] * 0.9, svod.minimum(x[1:], x[:-1]) + 0.01 * step])
+            expected = np.concatenate(
+                [expected[:1] * np.float32(0.9), np.minimum(expected[1:], expected[:-1]) + np.float32(0.01 * step)]
+            )
+        np.testing.assert_allclose(x.numpy(), expected, rtol=1e-4, atol=1e-4)
+        made.append(plans() - before)
+    assert made[2:] == [0, 0]
+
+
+def test_indices_that_follow_from_memory_are_checked_without_a_plan_of_their_own() -> None:
+    table, made = draw(50, 4), []
+    rows = svod.Tensor(table)
+    for step in range(8):
+        tokens = np.random.default_rng(step).integers(0, 50, 6)
+        before = plans()
+        joined = svod.cat([svod.Tensor(tokens[:5]), svod.Tensor(tokens[5:])])
+        assert float(rows[joined].sum()) == pytest.approx(float(table[tokens].sum()), abs=1e-4)
+        made.append(plans() - before)
+    assert made[4:] == [0, 0, 0, 0]
+    last = svod.Tensor(np.array([49]))
+    for wrong in (50, 7, -51):
+        last[0] = wrong
+        joined = svod.cat([svod.Tensor(tokens[:5]), last])
+        if wrong == 7:
+            assert float(rows[joined].sum()) == pytest.approx(float(table[[*tokens[:5], 7]].sum()), abs=1e-4)
+            continue
+        with pytest.raises(svod.IndexError):
+            float(rows[joined].sum())
+
+
+def test_what_a_mask_selects_is_written_without_a_plan_of_its_own() -> None:
+    values, made = np.abs(draw(300)), []
+    x, threshold = svod.Tensor(values), 2.0
+    for _ in range(30):
+        threshold *= 0.9
+        before = plans()
+        x[x > threshold] *= 0.5
+        values[values > np.float32(threshold)] *= 0.5
+        assert int((x > threshold / 2).sum()) == int((values > np.float32(threshold / 2)).sum())
+        made.append(plans() - before)
+    np.testing.assert_array_equal(x.numpy(), values)
+    assert sum(made[12:]) <= 4

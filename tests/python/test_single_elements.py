@@ -127,3 +127,30 @@ def test_gradients_pass_through_elements_that_were_read() -> None:
     (part * part).backward()
     assert w.grad is not None
     np.testing.assert_array_equal(w.grad.numpy(), [0, 6])
+
+
+def test_comparisons_and_single_operations_of_elements_need_no_kernel() -> None:
+    values = np.random.default_rng(8).standard_normal(60).astype(np.float32)
+    x = svod.Tensor(values).realize()
+    before = svod.compile_times().get("render", (0, 0.0))[0]
+    assert float(min(x)) == values.min()
+    assert float(max(x)) == values.max()
+    assert [float(v) for v in sorted(x)] == sorted(values.tolist())
+    for a, b in zip(range(60), range(59, -1, -1), strict=True):
+        assert float(x[a] * x[b]) == values[a] * values[b]
+        assert float(x[a] / x[b]) == values[a] / values[b]
+        assert float(abs(x[a] - 1)) == abs(values[a] - np.float32(1))
+        assert bool((x[a] < x[b]) & (x[b] > 0)) == (values[a] < values[b] and values[b] > 0)
+        assert int(x[a].int() * 3 + x[b].int()) == int(values[a]) * 3 + int(values[b])
+    assert svod.compile_times().get("render", (0, 0.0))[0] == before
+    product, wide = x[3] * x[4], values[3] * values[4]
+    assert float(product) == wide
+    assert (product + svod.zeros(2)).tolist() == [wide, wide]
+    assert float(product) == wide
+
+
+def test_what_looks_for_nan_finds_it_in_elements() -> None:
+    x = svod.Tensor([np.inf, 1.0]).realize()
+    assert np.isnan(float(x[0] - x[0]))
+    with svod.detect_nan(), pytest.raises(svod.ExecutionError):
+        float(x[0] - x[0])

@@ -1,7 +1,7 @@
 //! Devices, and the context that opens them.
 
 use std::fmt::{self, Debug};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
@@ -169,6 +169,8 @@ type Open = dyn Fn(&DeviceSpec) -> Result<Device> + Send + Sync;
 pub struct Devices {
     kinds: Mutex<FxHashMap<&'static str, Arc<Open>>>,
     open: Mutex<FxHashMap<DeviceSpec, Arc<Device>>>,
+    /// The CPU, which nearly everything asks for, once it is open.
+    cpu: OnceLock<Arc<Device>>,
     codes: Arc<Cache<CodeKey, Code>>,
 }
 
@@ -181,8 +183,8 @@ impl Default for Devices {
 impl Devices {
     /// A context that knows DISK only.
     pub fn new() -> Self {
-        let devices =
-            Devices { kinds: Mutex::default(), open: Mutex::default(), codes: Arc::new(Cache::new(CACHED_PROGRAMS)) };
+        let (kinds, open, cpu) = (Mutex::default(), Mutex::default(), OnceLock::new());
+        let devices = Devices { kinds, open, cpu, codes: Arc::new(Cache::new(CACHED_PROGRAMS)) };
         devices.register("DISK", |spec| match spec.path() {
             Some(path) => Ok(Device::new(Arc::new(DiskAllocator::open(path)?))),
             None => Err(DeviceError::UnknownDevice { given: spec.to_string(), expected: "DISK:path".into() }),
@@ -198,7 +200,7 @@ impl Devices {
 
     /// The device of this name, opened if it is not.
     pub fn open(&self, name: &str) -> Result<Arc<Device>> {
-        self.get(&name.parse()?)
+        if name == DeviceSpec::CPU.base() { self.get(&DeviceSpec::CPU) } else { self.get(&name.parse()?) }
     }
 
     /// The devices that are open.
@@ -208,6 +210,17 @@ impl Devices {
 
     /// The device of this spec, opened if it is not.
     pub fn get(&self, spec: &DeviceSpec) -> Result<Arc<Device>> {
+        if *spec != DeviceSpec::CPU {
+            return self.found(spec);
+        }
+        if let Some(cpu) = self.cpu.get() {
+            return Ok(cpu.clone());
+        }
+        let cpu = self.found(spec)?;
+        Ok(self.cpu.get_or_init(|| cpu).clone())
+    }
+
+    fn found(&self, spec: &DeviceSpec) -> Result<Arc<Device>> {
         let kind = self.kinds.lock().get(spec.base()).cloned();
         let Some(kind) = kind else {
             let mut known: Vec<&str> = self.kinds.lock().keys().copied().collect();

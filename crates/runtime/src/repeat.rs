@@ -5,9 +5,12 @@
 //! the graph's [`Structure`], and runs it where the graph's memory is. A graph that differs from earlier ones in constants only,
 //! which are arguments by then, has the plan of the graph with arguments, and reads these as further memory.
 //!
+//! What its arguments are is kept with its structure, so that the next graph of the same numbers asks nobody for them.
+//!
 //! Kept are small plans, as far as they follow from structure alone: all that is read is in this machine's memory, and
 //! outputs are written to fresh memory by kernels.
 
+use crate::arguments::{Formed, Source};
 use crate::config::{PrepareConfig, debug_level};
 use crate::context::{Context, max_count};
 use crate::error::{Error, Result};
@@ -20,7 +23,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use svod_device::{Buffer, DeviceSpec, Storage};
+use svod_device::{Allocator, Buffer, DeviceSpec, Storage};
+use svod_dtype::DType;
 use svod_ir::graph::key::GraphKey;
 use svod_ir::graph::walk::{Graph, NodeIndex};
 use svod_ir::graph::{Leaf, LeafClass, Shape, Structure};
@@ -32,15 +36,61 @@ const MOST_PLANS: usize = 1024;
 const MOST_BYTES: usize = 1 << 16;
 /// Bytes that all of them hold at most.
 const MOST_IN_ALL: usize = 16 << 20;
-/// Bytes of a plan's tables, about.
+/// Bytes of a plan's tables, about, and of those for each of its buffers.
 const TABLES: usize = 1 << 12;
+const TABLES_EACH: usize = 1 << 8;
 /// Digests of structures that were read once.
 const MET: usize = 4096;
 
 /// A plan of graphs of one structure, which runs on the memory of any of them.
 pub struct Repeated {
-    plan: ExecutionPlan,
+    plan: Arc<ExecutionPlan>,
     further: Box<[NodeIndex]>,
+    given: Option<Given>,
+}
+
+/// What numbers of a structure are arguments, where the plan is that of graphs with arguments.
+struct Given {
+    inputs: Box<[Lent]>,
+    /// The numbers' memory, which each run has anew: what is kept takes none of the device's.
+    numbers: Box<[u8]>,
+    allocator: Option<Arc<dyn Allocator>>,
+    variables: Vec<BoundVariable>,
+}
+
+/// Where an input of the plan is read.
+enum Lent {
+    /// At a leaf of the graph at hand, in the order of the walk.
+    Own(usize),
+    /// At this byte of the numbers.
+    Number(usize),
+}
+
+impl Given {
+    /// What was found for a graph, for others of its structure.
+    fn of(formed: &Formed) -> Result<Given> {
+        let (mut numbers, mut allocator, mut inputs) = (Vec::new(), None, Vec::new());
+        for (source, leaf) in formed.sources.iter().zip(&formed.key.leaves) {
+            inputs.push(match source {
+                Source::Own(at) => Lent::Own(*at),
+                Source::Constant(_) => {
+                    let memory = leaf.downcast::<Memory>().ok_or(Error::Stale)?;
+                    if allocator.is_none() {
+                        // All of them lie side by side.
+                        numbers = memory.buffer().to_vec()?;
+                        allocator = Some(memory.buffer().storage().allocator().clone());
+                    }
+                    Lent::Number(leaf.offset() as usize)
+                }
+            });
+        }
+        let variables = formed.key.bindings.clone();
+        Ok(Given { inputs: inputs.into(), numbers: numbers.into(), allocator, variables })
+    }
+
+    fn bytes(&self) -> usize {
+        size_of_val(&*self.inputs) + self.numbers.len() + size_of_val(&*self.variables)
+    }
 }
 
 /// The reads of a context.
@@ -92,7 +142,12 @@ impl Likeness {
 impl Known {
     /// Bytes that it holds, about.
     fn bytes(&self) -> usize {
-        self.likeness.bytes() + self.repeated.as_ref().map_or(0, |repeated| held(&repeated.plan) + TABLES)
+        let of = |repeated: &Arc<Repeated>| match &repeated.given {
+            // The plan is that of a form.
+            Some(given) => given.bytes(),
+            None => held(&repeated.plan) + TABLES + TABLES_EACH * repeated.plan.roles().len(),
+        };
+        self.likeness.bytes() + self.repeated.as_ref().map_or(0, of)
     }
 }
 
@@ -164,18 +219,23 @@ impl Context {
             }
         }
         // What cannot be made so is planned anew by each read, and fails there if it has to.
-        let plan = plan_of(self, graph, config).unwrap_or_default();
-        self.add_repeated(Likeness::Structure(structure), plan, further, config);
+        let further = further.into();
+        let repeated = match plan_of(self, graph, config).unwrap_or_default() {
+            Some(plan) => Some(Repeated { plan: Arc::new(plan), further, given: None }),
+            None => self.with_form(graph, config).unwrap_or_default().and_then(|(formed, known)| {
+                Some(Repeated { plan: known.plan.clone(), further, given: Some(Given::of(&formed).ok()?) })
+            }),
+        };
+        self.add_repeated(Likeness::Structure(structure), repeated, config);
     }
 
     fn add_repeated(
         &self,
         likeness: Likeness,
-        plan: Option<ExecutionPlan>,
-        further: Vec<NodeIndex>,
+        repeated: Option<Repeated>,
         config: &Arc<PrepareConfig>,
     ) -> Option<Arc<Repeated>> {
-        let repeated = plan.map(|plan| Arc::new(Repeated { plan, further: further.into() }));
+        let repeated = repeated.map(Arc::new);
         self.repeats.0.lock().add(Known { likeness, config: config.clone(), repeated: repeated.clone() });
         repeated
     }
@@ -190,6 +250,17 @@ impl Context {
         graph: &Graph,
         config: &Arc<PrepareConfig>,
     ) -> Result<Option<Vec<Buffer>>> {
+        let Some((formed, repeated)) = self.with_form(graph, config)? else { return Ok(None) };
+        let leaves: SmallVec<[&Leaf; 8]> = formed.key.leaves.iter().collect();
+        run_on(&repeated.plan, &leaves, &formed.key.bindings, &counts(graph, &[]))
+    }
+
+    /// The form of a graph in which numbers are arguments, and its plan; none where it has none.
+    fn with_form(
+        self: &Arc<Self>,
+        graph: &Graph,
+        config: &Arc<PrepareConfig>,
+    ) -> Result<Option<(Formed, Arc<Repeated>)>> {
         let key = GraphKey::new(graph)?;
         let Some((seen, outline)) = self.seen_like(graph, &key, config)? else { return Ok(None) };
         let host = self.devices().get(&DeviceSpec::CPU)?;
@@ -203,11 +274,10 @@ impl Context {
             // Two threads may make it at once; either serves.
             let key = GraphKey { fixed: Vec::new(), ..formed.key.clone() };
             let plan = plan_over(self, &formed.scheduled, key, &formed.shapes, graph, config).unwrap_or_default();
-            self.add_repeated(likeness, plan, Vec::new(), config)
+            let made = plan.map(|plan| Repeated { plan: Arc::new(plan), further: Box::default(), given: None });
+            self.add_repeated(likeness, made, config)
         });
-        let Some(repeated) = repeated else { return Ok(None) };
-        let leaves: SmallVec<[&Leaf; 8]> = formed.key.leaves.iter().collect();
-        run_on(&repeated.plan, &leaves, &formed.key.bindings, &counts(graph, &[]))
+        Ok(repeated.map(|repeated| (formed, repeated)))
     }
 }
 
@@ -224,7 +294,18 @@ impl Repeated {
     /// [`Error::Interrupted`].
     pub fn run(&self, graph: &Graph) -> Result<Option<Vec<Buffer>>> {
         let leaves: SmallVec<[&Leaf; 8]> = graph.nodes().iter().filter_map(|node| node.op().leaf()).collect();
-        run_on(&self.plan, &leaves, &[], &counts(graph, &self.further))
+        let counts = counts(graph, &self.further);
+        let Some(given) = &self.given else { return run_on(&self.plan, &leaves, &[], &counts) };
+        let numbers = match &given.allocator {
+            Some(allocator) => Some(Buffer::from_bytes(allocator, DType::U8, &given.numbers)?),
+            None => None,
+        };
+        let lent = given.inputs.iter().map(|lent| match lent {
+            Lent::Own(at) => leaves.get(*at).and_then(|leaf| memory_of(leaf)),
+            Lent::Number(at) => numbers.as_ref().map(|numbers| (numbers.storage(), *at)),
+        });
+        let Some(memory) = lent.collect::<Option<Lying<'_>>>() else { return Ok(None) };
+        run_in(&self.plan, &memory, &given.variables, &counts)
     }
 }
 
@@ -242,12 +323,29 @@ fn run_on(
     variables: &[BoundVariable],
     counts: &[usize],
 ) -> Result<Option<Vec<Buffer>>> {
-    let mut memory: SmallVec<[(&Arc<Storage>, usize); 8]> = SmallVec::new();
-    for leaf in leaves {
-        let Some(own) = leaf.downcast::<Memory>() else { return Ok(None) };
-        memory.push((own.buffer().storage(), leaf.offset() as usize));
-    }
-    match plan.repeat(&memory, variables, counts).transpose() {
+    let Some(memory) = leaves.iter().map(|leaf| memory_of(leaf)).collect::<Option<Lying<'_>>>() else {
+        return Ok(None);
+    };
+    run_in(plan, &memory, variables, counts)
+}
+
+/// Storages, and the byte of each from which on it is read.
+type Lying<'a> = SmallVec<[(&'a Arc<Storage>, usize); 8]>;
+
+/// Where a leaf lies.
+fn memory_of(leaf: &Leaf) -> Option<(&Arc<Storage>, usize)> {
+    let memory = leaf.downcast::<Memory>()?;
+    Some((memory.buffer().storage(), leaf.offset() as usize))
+}
+
+/// [`run_on`], of memory.
+fn run_in(
+    plan: &ExecutionPlan,
+    memory: &Lying<'_>,
+    variables: &[BoundVariable],
+    counts: &[usize],
+) -> Result<Option<Vec<Buffer>>> {
+    match plan.repeat(memory, variables, counts).transpose() {
         Err(Error::OutOfMemory { .. }) => Ok(None),
         done => done,
     }

@@ -4,7 +4,7 @@
 //! the value was made of, in silence; so memory that a read computed knows the memory that it came from, weakly, and
 //! `prepare` refuses it. A value that a program has asked to be computed (`realize`) is a constant, as it says.
 
-use rustc_hash::FxHashSet;
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::sync::{Arc, Weak};
 use svod_device::Storage;
@@ -40,23 +40,56 @@ fn from(leaf: &Leaf) -> SmallVec<[(Weak<Storage>, u64); FEW]> {
     memory.sources().iter().cloned().chain([own]).collect()
 }
 
-/// Each of them once, of those that are alive.
+/// Each storage once, of those that are alive, at its latest version: memory is written in place only where nobody has a
+/// leaf of an earlier one, so that none is an input any more.
 fn collected(given: impl Iterator<Item = (Weak<Storage>, u64)>) -> Sources {
     let mut all: SmallVec<[(Weak<Storage>, u64); FEW]> = SmallVec::new();
-    let mut seen = FxHashSet::default();
+    let mut known: FxHashMap<*const Storage, usize> = FxHashMap::default();
     for (storage, version) in given {
-        if all.len() == FEW && seen.is_empty() {
-            seen.extend(all.iter().map(|(storage, version)| (storage.as_ptr(), *version)));
+        if all.len() == FEW && known.is_empty() {
+            known.extend(all.iter().enumerate().map(|(at, (storage, _))| (storage.as_ptr(), at)));
         }
-        let is_new = match all.len() < FEW {
-            true => !all.iter().any(|(known, at)| known.ptr_eq(&storage) && *at == version),
-            false => seen.insert((storage.as_ptr(), version)),
+        let at = match known.is_empty() {
+            true => all.iter().position(|(known, _)| known.ptr_eq(&storage)),
+            false => known.get(&storage.as_ptr()).copied(),
         };
-        if is_new && storage.strong_count() > 0 {
-            all.push((storage, version));
+        match at {
+            Some(at) => all[at].1 = all[at].1.max(version),
+            None if storage.strong_count() > 0 => {
+                if !known.is_empty() {
+                    known.insert(storage.as_ptr(), all.len());
+                }
+                all.push((storage, version));
+            }
+            None => {}
         }
     }
     let forgotten = all.len().saturating_sub(MOST_SOURCES);
     all.drain(..forgotten);
     Sources::from_iter(all)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::context::Context;
+    use svod_device::DeviceSpec;
+    use svod_dtype::DType;
+
+    #[test]
+    fn a_storage_is_known_once_at_its_latest_version() {
+        let storage = || Context::global().buffer(&DeviceSpec::CPU, DType::F32, 4).unwrap().storage().clone();
+        let all: Vec<Arc<Storage>> = (0..40).map(|_| storage()).collect();
+        let mut given: Vec<(Weak<Storage>, u64)> = Vec::new();
+        for version in [3, 7, 5] {
+            given.extend(all.iter().map(|one| (Arc::downgrade(one), version)));
+        }
+        given.push((Arc::downgrade(&storage()), 1));
+        let found = collected(given.into_iter());
+        assert_eq!(found.len(), 40);
+        for ((known, version), one) in found.iter().zip(&all) {
+            assert!(known.ptr_eq(&Arc::downgrade(one)) && *version == 7);
+        }
+    }
 }

@@ -82,6 +82,7 @@ mod read;
 mod realize;
 mod reduce;
 mod scatter;
+mod single;
 mod sources;
 mod steady;
 pub mod template;

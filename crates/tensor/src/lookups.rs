@@ -10,6 +10,7 @@ use svod_ir::graph::walk::NodeIndex;
 use svod_ir::graph::{Graph, Leaf, Op, Origin, UOp};
 use svod_ir::kernel::Monoid;
 use svod_ir::size::Size;
+use svod_runtime::Memory;
 
 use crate::error::{Result, TensorError};
 use crate::extremes;
@@ -73,7 +74,10 @@ impl Lookups {
                     continue;
                 }
             }
-            let (least, most) = bounds.get_or_insert_with(|| all_bounds(graph))[sources[1] as usize]
+            let (least, most) = match &mut bounds {
+                Some(known) => known,
+                unknown => unknown.insert(all_bounds(graph, inputs)?),
+            }[sources[1] as usize]
                 .or(type_bounds(index.dtype()))
                 .unwrap_or((i128::MIN, i128::MAX));
             if least >= 0 && extent.bounds().0 as i128 > most {
@@ -189,8 +193,32 @@ fn type_bounds(dtype: DType) -> Bounds {
     dtype.int_range()
 }
 
+/// Which nodes indices of lookups are made of.
+fn below_indices(graph: &Graph) -> Vec<bool> {
+    let mut below = vec![false; graph.len()];
+    for at in (0..graph.len()).rev() {
+        let sources = graph.sources(at as NodeIndex);
+        if let Op::Take(_) | Op::Gather(_) | Op::Scatter(..) = graph.nodes()[at].op() {
+            below[sources[1] as usize] = true;
+        }
+        if below[at] {
+            sources.iter().for_each(|source| below[*source as usize] = true);
+        }
+    }
+    below
+}
+
+/// Bounds of integers in memory that does not change and that the host sees, which is looked at once.
+fn in_memory(leaf: &Leaf) -> Result<Bounds> {
+    let seen = |memory: &Memory| memory.buffer().storage().allocator().host_visible();
+    let is_seen = leaf.class().is_value() && is_known(leaf) && leaf.downcast::<Memory>().is_some_and(seen);
+    let found = if is_seen { extremes::of_leaf(leaf)? } else { None };
+    Ok(found.map(|[least, most]| (least, most)))
+}
+
 /// Bounds of integer nodes, as far as a lookup needs them.
-fn all_bounds(graph: &Graph) -> Vec<Bounds> {
+fn all_bounds(graph: &Graph, inputs: &[Leaf]) -> Result<Vec<Bounds>> {
+    let needed = below_indices(graph);
     let mut all: Vec<Bounds> = Vec::with_capacity(graph.len());
     for (i, (node, sources)) in graph.iter().enumerate() {
         let of = |s: usize| all[sources[s] as usize];
@@ -200,7 +228,10 @@ fn all_bounds(graph: &Graph) -> Vec<Bounds> {
         let both = |f: fn(Interval, Interval) -> Interval| of(0).zip(of(1)).map(|(a, b)| f(a, b));
         let bounds = match node.op() {
             Op::Const(value) if !node.dtype().is_float() => Some((value.as_i128(), value.as_i128())),
+            Op::Leaf(leaf) if needed[i] && node.dtype().is_int() && !inputs.contains(leaf) => in_memory(leaf)?,
             Op::Range(n) => Some((0, count(n) - 1)),
+            // Outside of the source it is 0.
+            Op::Take(_) | Op::Gather(_) if node.dtype().is_int() => of(0).map(|(a, b)| (a.min(0), b.max(0))),
             Op::Size(size) => Some((i128::from(size.bounds().0), count(size))),
             Op::Reduce(Monoid::ArgMax | Monoid::ArgMin, axes) => {
                 let source = &graph.nodes()[sources[0] as usize];
@@ -229,5 +260,5 @@ fn all_bounds(graph: &Graph) -> Vec<Bounds> {
         };
         all.push(bounds);
     }
-    all
+    Ok(all)
 }

@@ -13,8 +13,8 @@ use crate::create::Element;
 use crate::error::{Result, TensorError};
 use crate::folded;
 use crate::memory::{extents_of, host};
-use crate::pieces;
-use crate::realize::without_kernel;
+use crate::realize::{compute_whole, without_kernel};
+use crate::single;
 use crate::tensor::Tensor;
 use crate::trace;
 
@@ -84,17 +84,21 @@ impl Tensor {
         }
     }
 
-    /// The only element, where it is a number, or lies at a constant position of memory: that is read, and the tensor stays
-    /// what it is.
+    /// The only element, where it is a number, or follows by little from memory at constant positions: that is read, and the
+    /// tensor stays what it is. So it does where the element is one of a value of which others will be read.
     fn element(&self, op: &'static str) -> Result<Option<Const>> {
         self.check_known(op)?;
-        if self.with_node(|node| node.numel().as_const() == Some(1))
-            && let Some(value) = folded::constant(&self.uop())?
-        {
+        let node = self.uop();
+        if node.numel().as_const() != Some(1) {
+            return Ok(None);
+        }
+        if let Some(value) = folded::constant(&node)? {
             return Ok(Some(value));
         }
-        let Some(bytes) = pieces::element(&self.uop())? else { return Ok(None) };
-        Ok(constants(self.dtype(), bytes).first().copied())
+        match single::value(&node)? {
+            None if compute_whole(&node)? => single::value(&node),
+            found => Ok(found),
+        }
     }
 
     fn several(&self, elements: usize) -> TensorError {
@@ -209,6 +213,6 @@ pub(crate) fn host_elements(leaf: &Leaf) -> Result<Vec<Const>> {
 }
 
 /// Elements of this type in memory.
-fn constants(dtype: DType, bytes: Vec<u8>) -> Vec<Const> {
+pub(crate) fn constants(dtype: DType, bytes: Vec<u8>) -> Vec<Const> {
     HostBuffer::from_bytes(dtype, bytes).map(|b| b.iter().collect()).unwrap_or_default()
 }

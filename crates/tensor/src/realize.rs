@@ -84,19 +84,7 @@ pub(crate) fn realize(tensors: &[&Tensor], config: impl FnOnce() -> Arc<PrepareC
             },
         }
     }
-    let mut mine: Vec<Claim> = Vec::new();
-    for (_, claimed) in UOp::claim_all(&pending, &is_stopped) {
-        match claimed {
-            Claimed::Mine(claim) => mine.push(claim),
-            Claimed::Done(_) => {}
-            Claimed::Held => return Err(svod_runtime::Error::Reentrant.into()),
-            Claimed::Cycle(names) => return Err(svod_runtime::Error::Deadlock(names).into()),
-            Claimed::Stopped => return Err(svod_runtime::Error::Interrupted.into()),
-        }
-    }
-    if !mine.is_empty() {
-        compute(mine, walked, &config())?;
-    }
+    compute_all(&pending, walked, config)?;
     for (tensor, node) in parts {
         // Of what is in memory now.
         match read_value(&node)? {
@@ -107,6 +95,31 @@ pub(crate) fn realize(tensors: &[&Tensor], config: impl FnOnce() -> Arc<PrepareC
     // The handles let go of their expressions.
     tensors.iter().for_each(|t| drop(t.uop()));
     Ok(())
+}
+
+/// Computes what a node is a small part of, where all of it is worth computing, and says whether it did.
+pub(crate) fn compute_whole(node: &UOp) -> Result<bool> {
+    let Some((whole, graph)) = pieces::whole(node) else { return Ok(false) };
+    compute_all(&[whole], Some(graph), PrepareConfig::of_reads)?;
+    Ok(true)
+}
+
+/// Computes nodes as one graph, which may be walked already, and forces them.
+fn compute_all(nodes: &[UOp], walked: Option<Graph>, config: impl FnOnce() -> Arc<PrepareConfig>) -> Result<()> {
+    let mut mine: Vec<Claim> = Vec::new();
+    for (_, claimed) in UOp::claim_all(nodes, &is_stopped) {
+        match claimed {
+            Claimed::Mine(claim) => mine.push(claim),
+            Claimed::Done(_) => {}
+            Claimed::Held => return Err(svod_runtime::Error::Reentrant.into()),
+            Claimed::Cycle(names) => return Err(svod_runtime::Error::Deadlock(names).into()),
+            Claimed::Stopped => return Err(svod_runtime::Error::Interrupted.into()),
+        }
+    }
+    match mine.is_empty() {
+        true => Ok(()),
+        false => compute(mine, walked, &config()),
+    }
 }
 
 /// Whether a thread that waits is to stop.

@@ -12,8 +12,8 @@ use super::walk::Graph;
 use rustc_hash::FxHasher;
 use std::hash::{Hash, Hasher};
 
-/// Nodes of a graph that has a structure at most: a read of a larger one takes long in any case.
-const MOST_NODES: usize = 512;
+/// Nodes of a graph that has a structure at most: some megabyte of bytes.
+const MOST_NODES: usize = 1 << 14;
 
 /// See the [module](self).
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -62,7 +62,7 @@ impl Numbers {
 
 /// Where a leaf of the graph with arguments comes from.
 #[derive(Clone, Copy)]
-enum Source {
+pub(crate) enum Source {
     /// It is a leaf of the graph at hand, in the order of the key.
     Own(usize),
     /// It stands for a constant of the outline.
@@ -74,7 +74,7 @@ pub(crate) struct Form {
     numbers: Numbers,
     scheduled: Weak<Scheduled>,
     hash: [u8; 32],
-    leaves: Vec<Source>,
+    leaves: Arc<[Source]>,
     /// The extents of these leaves, which variables give.
     shapes: Arc<[Shape]>,
     /// For each node of the graph with arguments the node of the outline.
@@ -87,6 +87,8 @@ pub(crate) struct Formed {
     pub scheduled: Arc<Scheduled>,
     /// The extents that the leaves have in all graphs of the form, whose variables the key's bindings give a value.
     pub shapes: Arc<[Shape]>,
+    /// Where each of the leaves comes from.
+    pub sources: Arc<[Source]>,
     /// For each node of the graph with arguments that of the graph at hand.
     pub nodes: Vec<Option<NodeIndex>>,
 }
@@ -148,7 +150,7 @@ impl Form {
 
     pub(super) fn bytes(&self) -> usize {
         let numbers = bytes_of(&self.numbers.sizes) + bytes_of(&self.numbers.constants);
-        numbers + bytes_of(&self.leaves) + bytes_of(&self.nodes)
+        numbers + size_of_val(&*self.leaves) + bytes_of(&self.nodes)
     }
 
     /// The graph of this key and outline, if it is of this form.
@@ -173,6 +175,6 @@ impl Form {
             functions: key.functions.clone(),
         };
         let nodes = self.nodes.iter().map(|at| Some(outline.nodes[(*at)?])).collect();
-        Ok(Some(Formed { key, scheduled, shapes: self.shapes.clone(), nodes }))
+        Ok(Some(Formed { key, scheduled, shapes: self.shapes.clone(), sources: self.leaves.clone(), nodes }))
     }
 }
