@@ -162,7 +162,7 @@ fn varying(graph: &Graph, outline: &Outline, constants: &mut [Values]) -> Vec<bo
 /// A graph with arguments.
 pub(crate) enum WithArguments {
     /// It has a schedule.
-    Formed(Formed),
+    Formed(Box<Formed>),
     /// It is the first of its form.
     Made(Box<Made>),
 }
@@ -215,7 +215,7 @@ impl Record {
             return Ok(None);
         }
         if let Some(formed) = self.formed(key, outline, device)? {
-            return Ok(Some(WithArguments::Formed(formed)));
+            return Ok(Some(WithArguments::Formed(Box::new(formed))));
         }
         let made = |made| Ok(Some(WithArguments::Made(Box::new(made))));
         if let Some((at, values)) = self.models.iter().enumerate().find_map(|(i, m)| Some((i, m.read(outline)?))) {
