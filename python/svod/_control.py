@@ -30,13 +30,13 @@ def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], *
     for name, function in (("true_fn", true_fn), ("false_fn", false_fn)):
         _check_function("cond", name, function)
     values: list[Any] = []
-    arguments = taken(tuple(map(_number, operands)), values)
+    arguments = taken(tuple(map(_numbers, operands)), values)
     found: list[Any] = []
 
     def branch(function: Callable[..., Any]) -> Callable[[Sequence[Tensor]], list[Tensor]]:
         def call(inside: Sequence[Tensor]) -> list[Tensor]:
             given: list[Any] = []
-            found.append(taken(_number(function(*rebuilt(arguments, inside))), given))
+            found.append(taken(_numbers(function(*rebuilt(arguments, inside))), given))
             if len(found) == 2 and found[0] != found[1]:
                 raise ArgumentError(f"cond: `true_fn` gives {_text(found[0])}, `false_fn` {_text(found[1])}")
             return _tensors(given)
@@ -134,7 +134,7 @@ def scan(
         if found != carry:
             raise ArgumentError(f"scan: `f` gives {_text(found)} for the carry {_text(carry)}")
         made: list[Any] = []
-        stacked.append(taken(_number(result[1]), made))
+        stacked.append(taken(_numbers(result[1]), made))
         return _tensors(given), _tensors(made)
 
     names = list(places(carry, "init"))
@@ -149,7 +149,7 @@ def _check_function(op: str, name: str, function: Any) -> None:
 
 def _number(value: Any) -> Any:
     """A number as a tensor; all else as it is."""
-    return Tensor(value) if isinstance(value, (bool, int, float, Size, Variable)) else value
+    return Tensor(value) if isinstance(value, (bool, int, float, complex, Size, Variable)) else value
 
 
 def _numbers(value: Any) -> Any:

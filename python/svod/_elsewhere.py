@@ -23,7 +23,7 @@ _HINTS = {
     "cuda": "svod.devices(), x.to('CUDA') and svod.synchronize()",
     "distributions": "svod.normal, svod.gamma and svod.categorical draw; densities are a line of operations",
     "func": "svod.grad, svod.vmap, svod.jvp, svod.vjp and svod.jacobian",
-    "lax": "svod.iterate, svod.where and svod.stop_gradient",
+    "lax": "svod.cond, svod.while_loop, svod.scan, svod.where and svod.stop_gradient",
     "load": "svod.load_safetensors(path)",
     "ndarray": "svod.Tensor",
     "numpy": "svod itself has NumPy's names",

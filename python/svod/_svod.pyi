@@ -335,8 +335,14 @@ class ValuesAndIndices(NamedTuple):
 
 @final
 class DType:
-    """The type of a tensor's elements; equal to NumPy's dtype of the same name, and to the name."""
+    """The type of a tensor's elements; equal to NumPy's dtype of the same name, and to the name. Called, it makes a tensor.
 
+    >>> import svod
+    >>> svod.float64(1.5).dtype
+    svod.float64
+    """
+
+    def __call__(self, data: _ArrayLike, /) -> Tensor: ...
     def __hash__(self, /) -> builtins.int: ...
     def __eq__(self, other: object, /) -> builtins.bool: ...
     def __ne__(self, other: object, /) -> builtins.bool: ...

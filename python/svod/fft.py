@@ -19,6 +19,7 @@ from typing import Any
 
 from svod._extension import public
 from svod._svod import ArgumentError, Tensor, _tensor, arange, float32, full
+from svod.library._axes import axis_of
 
 __all__ = [
     "fft",
@@ -64,9 +65,7 @@ def _scaled(op: str, x: Tensor, norm: str | None, n: Any, inverse: bool) -> Tens
 
 def _extent(op: str, x: Tensor, axis: int) -> Any:
     """The extent of an axis, which has to be there."""
-    if not -x.ndim <= axis < x.ndim:
-        raise ArgumentError(f"{op}: axis {axis} of a tensor of {x.ndim} dimensions")
-    return x.shape[axis]
+    return x.shape[axis_of(op, axis, x.ndim)]
 
 
 def _at_least_one(op: str, n: Any) -> Any:

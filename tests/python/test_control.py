@@ -88,6 +88,18 @@ def test_b4_branches_of_structures() -> None:
         assert y["b"][1].item() == 4.0
 
 
+def test_b4_numbers_become_tensors_in_tuples_too() -> None:
+    for taken in (True, False):
+        a, (b, c) = svod.cond(taken, lambda x: (x, (1, 2.5)), lambda x: (x + 1j, (3, 4.5)), 2j)[0], svod.cond(
+            taken, lambda: (1, 2.5), lambda: (3, 4.5)
+        )
+        assert a.item() == (2j if taken else 3j - 1j + 1)
+        assert (b.item(), c.item()) == ((1, 2.5) if taken else (3, 4.5))
+    z, ys = svod.scan(lambda c, x: (c + x, (1, 2j)), 1j, svod.Tensor([1.0, 2.0], "complex128"))
+    assert z.item() == 3 + 1j
+    assert [y.tolist() for y in ys] == [[1, 1], [2j, 2j]]
+
+
 def test_b4_what_branches_may_not_do() -> None:
     x = svod.Tensor([1.0, 2.0])
     with pytest.raises(

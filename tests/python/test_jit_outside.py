@@ -418,3 +418,17 @@ def test_what_a_function_writes_itself_is_no_condition() -> None:
     for _ in range(3):
         assert f(X).tolist() == [1.0, 2.0, 0.0]
     assert f.traces == len(model.calls) == 1
+
+
+def test_what_is_reached_is_not_asked_for_attributes() -> None:
+    class Deprecated:
+        def __init__(self) -> None:
+            self.scale = svod.Tensor(2.0)
+
+        def __getattribute__(self, name: str) -> Any:
+            raise AssertionError(f"{name} is deprecated")
+
+    old = Deprecated()
+    f = svod.jit(lambda x: x * 3 if old is not None else x)
+    for number in (1.0, 2.0):
+        assert f(svod.Tensor(number)).item() == 3 * number

@@ -3,6 +3,7 @@ says what to write."""
 
 from __future__ import annotations
 
+import pickle
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,50 @@ import numpy as np
 import pytest
 
 import svod
+
+def test_a_pair_is_no_tensor() -> None:
+    x = svod.Tensor([[1.0, 3.0], [4.0, 2.0]])
+    pair = x.max(-1)
+    operators: list[Callable[[], Any]] = [
+        *(lambda: pair * 2, lambda: 2 * pair, lambda: pair + 1, lambda: 1.5 - pair, lambda: pair / np.ones(2)),
+        *(lambda: pair > 0, lambda: pair == 3, lambda: -pair, lambda: abs(pair), lambda: float(pair)),
+        *(lambda: x - pair, lambda: pair - x, lambda: x == pair, lambda: x @ pair, lambda: svod.add(x, pair)),
+    ]
+    for act in operators:
+        with pytest.raises(svod.ArgumentTypeError, match=r"ValuesAndIndices.*write `\.values`"):
+            act()
+    for act in (lambda: pair.sum(), lambda: pair.shape, lambda: pair.numpy()):
+        with pytest.raises(AttributeError, match=r"'ValuesAndIndices' object has no attribute '\w+': .*`\.values`"):
+            act()
+    with pytest.raises(AttributeError, match=r"attribute 'nothing'$"):
+        _ = pair.nothing
+
+
+def test_a_pair_is_a_tuple() -> None:
+    pair = svod.Tensor([[1.0, 3.0]]).max(-1)
+    values, indices = pair
+    assert values is pair.values and indices is pair[1] and len(pair) == 2
+    assert (pair + ("more",))[2] == "more" and (("less",) + pair)[0] == "less"
+    assert pair == pair and pair != (1, 2, 3) and hash(pair) == hash((values, indices))
+    again = pickle.loads(pickle.dumps(pair))
+    assert isinstance(again, svod.ValuesAndIndices) and again.values.tolist() == [3.0]
+    assert repr(pair).startswith("ValuesAndIndices(values=") and pair._replace(indices=None).indices is None
+    assert [x.tolist() for x in svod.jit(lambda x: x.max(-1))(svod.ones(2, 2))] == [[1.0, 1.0], [0, 0]]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "int8", "bool_", "complex64", "bfloat16"])
+def test_types_make_tensors(dtype: str) -> None:
+    made = getattr(svod, dtype.removesuffix("_") if dtype != "bool_" else "bool")
+    for data in (1, [0, 1], np.float32([[2.0]]), svod.Tensor([3, 4])):
+        found, expected = made(data), svod.Tensor(data, made)
+        assert found.dtype == made and found.shape == expected.shape
+        assert found.tolist() == expected.tolist()
+    assert svod.float64(0.1).item() == 0.1
+    with pytest.raises(TypeError):
+        made()
+    with pytest.raises(svod.ArgumentTypeError):
+        made(object())
+
 
 VIEWS: dict[str, Callable[[svod.Tensor], svod.Tensor]] = {
     "an index": lambda x: x[0],

@@ -14,7 +14,7 @@ PAGE = (Path(__file__).parents[2] / "docs/torch_names.md").read_text()
 
 # What names begin with that are of parts of PyTorch which svod does not follow.
 SKIPPED = (
-    *("_", "align", "autocast", "backward", "batch_norm_", "ccol", "coalesce", "col_ind", "compile", "cond", "crow"),
+    *("_", "align", "autocast", "backward", "batch_norm_", "ccol", "coalesce", "col_ind", "compile", "crow"),
     *("cuda", "cudnn", "default", "dense_dim", "dequant", "distributed", "dsmm", "export", "fake_", "fbgemm", "fork"),
     *("get_", "grad_fn", "has_names", "hpu", "hspmm", "import_", "indices", "initial_seed", "int_repr", "ipu"),
     *(
@@ -43,7 +43,7 @@ SKIPPED = (
         "share_memory",
     ),
     *("smm", "sparse", "spmm", "sspaddmm", "storage", "sym_", "thread", "to_dense", "to_mkl", "to_padded", "to_sparse"),
-    *("typename", "unify", "values", "vmap", "volatile", "vulkan", "wait", "while_loop", "xpu"),
+    *("typename", "unify", "values", "vmap", "volatile", "vulkan", "wait", "xpu"),
 )
 
 

@@ -162,6 +162,9 @@ def test_random_numbers_are_the_same_for_all_examples():
 
 
 def test_errors_say_what_to_do():
+    def twice(a):
+        return a * 2
+
     x = svod.Tensor(Y)
     with pytest.raises(svod.TraceError, match="looks at the elements"):
         svod.vmap(lambda x: x * float(x.sum()))(x)
@@ -179,8 +182,12 @@ def test_errors_say_what_to_do():
         svod.vmap(lambda x: "text")(x)
     with pytest.raises(svod.ArgumentTypeError, match="function"):
         svod.vmap(3)
-    with pytest.raises(svod.UnsupportedError, match="host"):
-        svod.vmap(lambda x: svod.custom(lambda a: a, x, shape=x.shape, dtype=x.dtype))(x)
+    with pytest.raises(svod.UnsupportedError, match="`twice` is not there for batches"):
+        svod.vmap(lambda x: svod.custom(twice, x, shape=x.shape, dtype=x.dtype))(x)
+    with pytest.raises(svod.UnsupportedError, match="`cond` is not there for batches; `where` chooses for each example"):
+        svod.vmap(lambda x: svod.cond(x.sum() > 0, lambda x: x, lambda x: -x, x))(x)
+    with pytest.raises(svod.UnsupportedError, match="`scan` is not there for batches; loop over all examples at once"):
+        svod.vmap(lambda x: svod.scan(lambda c, row: (c + row, c), x[0], x)[0])(x)
 
 
 def test_values_whose_derivative_is_given() -> None:

@@ -154,7 +154,8 @@ def public() -> Iterator[tuple[str, Callable[..., Any]]]:
             found = getattr(module, name)
             is_error = inspect.isclass(found) and issubclass(found, (BaseException, tuple, dict))
             made_by_others = inspect.isclass(found) and "No constructor" in (found.__doc__ or "")
-            if callable(found) and not is_error and not made_by_others and not name.startswith("_"):
+            is_type = isinstance(found, svod.DType)
+            if callable(found) and not (is_error or is_type or made_by_others or name.startswith("_")):
                 yield f"{space}.{name}", found
 
 

@@ -7,12 +7,13 @@ use numpy::npyffi::{_PyArray_GET_ITEM_DATA, NPY_ARRAY_WRITEABLE, NpyTypes, PY_AR
 use numpy::{PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
-use pyo3::types::{PyComplex, PyFloat, PyInt, PyList, PySequence, PyTuple};
+use pyo3::types::{PyComplex, PyFloat, PyInt, PySequence, PyTuple};
 use svod_device::{Buffer, DeviceSpec};
 use svod_dtype::{DEFAULT_COMPLEX, DEFAULT_FLOAT, DType};
 use svod_ir::graph::Op;
 use svod_tensor::{Operand, Tensor};
 
+use crate::convert::is_listed;
 use crate::dlpack;
 use crate::dtype::{AnyDType, numpy, numpy_dtype, of_descr};
 
@@ -269,7 +270,7 @@ fn is_masked(array: &Bound<'_, PyUntypedArray>) -> PyResult<bool> {
 /// Whether the first number of nested lists and tuples is one of Python's own.
 fn is_plain(object: &Bound<'_, PyAny>) -> bool {
     let mut at = object.clone();
-    while at.is_instance_of::<PyList>() || at.is_instance_of::<PyTuple>() {
+    while is_listed(&at) {
         match at.get_item(0) {
             Ok(first) => at = first,
             Err(_) => return true,

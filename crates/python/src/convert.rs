@@ -15,7 +15,7 @@ use crate::array::{listed_operand, literal};
 use crate::error::{Class, Raised, Result};
 use crate::scalar::expected;
 use crate::size::{AnySize, Extents, symbolic};
-use crate::tensor::PyTensor;
+use crate::tensor::{PyTensor, pair};
 
 /// A tensor or what becomes one: an operand that is more than a scalar.
 pub struct AnyTensor(pub Tensor);
@@ -87,8 +87,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for AnyMember {
     type Error = PyErr;
 
     fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
-        let listed = given.is_instance_of::<PyList>() || given.is_instance_of::<PyTuple>();
-        if (listed || given.is_instance_of::<PyFloat>())
+        if (is_listed(&given) || given.is_instance_of::<PyFloat>())
             && let Some(operand) = operand(&given)?
         {
             return Ok(AnyMember(operand));
@@ -146,6 +145,11 @@ fn no_flag(what: &str, given: &Bound<'_, PyAny>) -> PyErr {
     Class::ArgumentType.raise(format!("{what} is expected, not {given}")).into()
 }
 
+/// Whether it is a list or a tuple, which may be nested and stand for a tensor.
+pub fn is_listed(given: &Bound<'_, PyAny>) -> bool {
+    given.is_instance_of::<PyList>() || given.is_instance_of::<PyTuple>()
+}
+
 /// An operand; none for an object that is not one, so that Python may ask its other side.
 pub fn operand(given: &Bound<'_, PyAny>) -> PyResult<Option<Operand>> {
     if let Ok(tensor) = given.cast::<PyTensor>() {
@@ -154,8 +158,8 @@ pub fn operand(given: &Bound<'_, PyAny>) -> PyResult<Option<Operand>> {
     if let Some(number) = number(given)? {
         return Ok(Some(number));
     }
-    let listed = given.is_instance_of::<PyList>() || given.is_instance_of::<PyTuple>();
-    match listed || given.hasattr("__array__")? {
+    pair::refuse(given)?;
+    match is_listed(given) || given.hasattr("__array__")? {
         true => Ok(Some(listed_operand(given)?)),
         false => Ok(None),
     }
@@ -241,7 +245,7 @@ pub fn one_by_one(op: &str, given: &Bound<'_, PyTuple>) -> Result<Vec<Py<PyTenso
         Ok(tensor) => Ok(tensor.clone().unbind()),
         Err(_) => {
             let class = class_of(&one);
-            Err(Class::ArgumentType.raise(match one.is_instance_of::<PyList>() || one.is_instance_of::<PyTuple>() {
+            Err(Class::ArgumentType.raise(match is_listed(&one) {
                 true => format!("{op}: pass tensors, not a {class}: {op}(*tensors)"),
                 false => format!("{op}: a tensor is expected, not {class}"),
             }))
@@ -255,8 +259,7 @@ pub fn scale(op: &str, given: &Bound<'_, PyAny>) -> Result<Tensor> {
     let is_extent = |one: &Bound<'_, PyAny>| {
         (one.is_instance_of::<PyInt>() && !one.is_instance_of::<PyBool>()) || symbolic(one).is_some()
     };
-    let several = given.is_instance_of::<PyList>() || given.is_instance_of::<PyTuple>();
-    let shape = match several {
+    let shape = match is_listed(given) {
         true => given.len()? > 0 && given.try_iter()?.all(|one| one.is_ok_and(|one| is_extent(&one))),
         false => is_extent(given),
     };

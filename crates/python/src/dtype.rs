@@ -7,8 +7,13 @@ use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyType};
 use svod_dtype::{DEFAULT_INT, DType, Kind};
 
 use crate::error::{Class, Result};
+use crate::tensor::PyTensor;
 
-/// The type of a tensor's elements; equal to NumPy's dtype of the same name, and to the name.
+/// The type of a tensor's elements; equal to NumPy's dtype of the same name, and to the name. Called, it makes a tensor.
+///
+/// >>> import svod
+/// >>> svod.float64(1.5).dtype
+/// svod.float64
 #[pyclass(name = "DType", module = "svod", frozen)]
 #[derive(Clone, Copy)]
 pub struct PyDType(pub DType);
@@ -53,6 +58,12 @@ impl PyDType {
     #[getter]
     fn is_floating_point(&self) -> bool {
         self.0.is_float()
+    }
+
+    /// A tensor of this type, as `Tensor(data, dtype)` makes it.
+    #[pyo3(signature = (data, /))]
+    fn __call__(&self, data: &Bound<'_, PyAny>) -> Result<PyTensor> {
+        PyTensor::new(data, Some(AnyDType(self.0)), None)
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {

@@ -193,7 +193,9 @@ impl<'py> Reach<'py> {
         if !holds {
             return Ok(());
         }
-        if let Ok(own) = item.getattr(pyo3::intern!(py, "__dict__"))
+        // As the object lies there: what its class does about attributes is not run, and may warn.
+        let plain = py.get_type::<PyAny>().getattr(pyo3::intern!(py, "__getattribute__"))?;
+        if let Ok(own) = plain.call1((item, pyo3::intern!(py, "__dict__")))
             && let Ok(own) = own.cast_into::<PyDict>()
             && own.len() <= MOST
         {

@@ -9,7 +9,7 @@ use pyo3::types::{PyDict, PyIterator, PyList, PyTuple, PyType};
 use svod_runtime::{Context, GivenSchedules, KernelRef, PrepareConfig, Schedule, Target, target_named};
 
 use crate::config::configured;
-use crate::convert::{argument, class_of};
+use crate::convert::{argument, class_of, is_listed};
 use crate::error::{Class, Result};
 use crate::scalar::{Text, flag};
 use crate::scope;
@@ -94,7 +94,7 @@ pub fn config(schedules: Option<&Bound<'_, PyAny>>, options: Option<&Bound<'_, P
 
 /// A schedule or its text; or a list of several, each with a condition, the last without.
 fn given(value: &Bound<'_, PyAny>) -> Result<GivenSchedules> {
-    if !value.is_instance_of::<PyList>() && !value.is_instance_of::<PyTuple>() {
+    if !is_listed(value) {
         return Ok(one(value)?.into());
     }
     let pair = |item: PyResult<Bound<'_, PyAny>>| {

@@ -18,6 +18,7 @@
 //! not, values are copied from trip to trip. Each step of each trip asks whether to stop, and so does the loop itself.
 
 mod lent;
+mod memory;
 mod step;
 
 pub(crate) use step::ControlStep;

@@ -12,7 +12,7 @@ use svod_ir::graph::{Captured, Device, Graph, Leaf, Place, UOp, varying};
 use svod_ir::size::{Size, Variable};
 use svod_runtime::control::{Control, FlagError, Kind, Region, Trips};
 
-use crate::derivative::loops::there;
+use crate::derivative::backwards::there;
 use crate::error::{Result, TensorError, show_operands, show_typed};
 use crate::iterate::parameter;
 use crate::lookups::Lookups;

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from svod._svod import ArgumentError, Tensor, _tensor, stack, where
+from svod.library._axes import axis_of
 from svod.library._spelling import beside
 
 __all__ = ["apply_along_axis", "piecewise"]
@@ -20,15 +21,14 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, x: Tensor, /, *args:
     >>> svod.apply_along_axis(svod.max, 1, svod.Tensor([[1, 5], [7, 2]])).tolist()
     [5, 7]
     """
-    if not -x.ndim <= axis < x.ndim:
-        raise ArgumentError(f"apply_along_axis: axis {axis} is none of {x.ndim}, the axes of {x.shape}")
+    at = axis_of("apply_along_axis", axis, x.ndim)
     lines = x.movedim(axis, -1)
     if lines.numel() == 0:
         raise ArgumentError(f"apply_along_axis: shape {x.shape} has no lines")
     outer = lines.shape[:-1]
     made = [_tensor(func1d(line, *args, **kwargs)) for line in lines.reshape(-1, lines.shape[-1])]
     result = stack(made, 0).reshape(*outer, *made[0].shape)
-    at, last = axis % x.ndim, range(len(outer), result.ndim)
+    last = range(len(outer), result.ndim)
     return result.permute(*range(at), *last, *range(at, len(outer)))
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from svod._svod import ShapeError, Tensor, view_as_complex, view_as_real
+from svod._svod import Tensor, view_as_complex, view_as_real
+from svod.library._axes import axis_of
 from svod.library.arrangement import split_with_sizes, unbind
 from svod.library.diagonals import diagonal
 from svod.library.indexed import as_strided, select
@@ -124,7 +125,7 @@ def slice_copy(x: Tensor, /, axis: int = 0, start: int | None = None, end: int |
     >>> svod.slice_copy(svod.arange(6), 0, 1, -1, 2).tolist()
     [1, 3]
     """
-    return x[(*[slice(None)] * _axis("slice_copy", x, axis), slice(start, end, step))]
+    return x[(*[slice(None)] * axis_of("slice_copy", axis, x.ndim), slice(start, end, step))]
 
 
 def split_copy(x: Tensor, split_size: int, /, axis: int = 0) -> tuple[Tensor, ...]:
@@ -265,10 +266,3 @@ def view_copy(x: Tensor, size: Any, /) -> Tensor:
     [[0, 1], [2, 3]]
     """
     return x.view(size)
-
-
-def _axis(name: str, x: Tensor, axis: int) -> int:
-    """An axis, counted from 0."""
-    if not -x.ndim <= axis < x.ndim:
-        raise ShapeError(f"{name}: axis {axis} is out of range for rank {x.ndim}")
-    return axis % x.ndim

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from svod._svod import ArgumentError, ShapeError, Tensor, _tensor, arange, cat, eye, ones, where
+from svod.library._axes import axis_of
 from svod.library.indexed import argwhere
 from svod.library.manipulation import moveaxis
 
@@ -62,7 +63,7 @@ def diag_embed(x: Tensor, /, offset: int = 0, axis1: int = -2, axis2: int = -1) 
     """
     n = x.shape[-1] + abs(offset)
     rank = x.ndim + 1
-    first, second = (_axis("diag_embed", one, rank) for one in (axis1, axis2))
+    first, second = (axis_of("diag_embed", one, rank) for one in (axis1, axis2))
     if first == second:
         raise ArgumentError(f"diag_embed: dimensions {axis1} and {axis2} are one")
     made = where(eye(n, n, k=offset, dtype="bool"), _spread(x, n, n, offset), 0).cast(x.dtype)
@@ -181,16 +182,9 @@ def vander(x: Tensor, /, N: int | None = None, increasing: bool = False) -> Tens
     return x.unsqueeze(-1).pow(exponents.cast(x.dtype))
 
 
-def _axis(name: str, axis: int, rank: int) -> int:
-    """An axis counted from the first."""
-    if not -rank <= axis < rank:
-        raise ShapeError(f"{name}: dimension {axis} is out of range for rank {rank}")
-    return axis % rank
-
-
 def _matrices(name: str, x: Tensor, axis1: int, axis2: int) -> Tensor:
     """Two dimensions moved to the end."""
-    first, second = (_axis(name, one, x.ndim) for one in (axis1, axis2))
+    first, second = (axis_of(name, one, x.ndim) for one in (axis1, axis2))
     if first == second:
         raise ArgumentError(f"{name}: dimensions {axis1} and {axis2} are one")
     return moveaxis(x, (first, second), (-2, -1))

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from svod._svod import ArgumentError, IndexError, ShapeError, Tensor, _operands, cat
+from svod.library._axes import axis_of
 from svod.library._spelling import beside
 
 __all__ = ["append", "copy", "delete", "insert", "pad"]
@@ -47,7 +48,7 @@ def delete(x: Tensor, obj: Any, /, axis: int | None = None) -> Tensor:
     >>> svod.delete(svod.Tensor([1, 2, 3, 4]), [0, 2]).tolist()
     [2, 4]
     """
-    x, axis = _line(x, axis)
+    x, axis = _line("delete", x, axis)
     extent = _extent("delete", x, axis)
     try:
         kept = np.delete(np.arange(extent), _host(obj))
@@ -65,7 +66,7 @@ def insert(x: Tensor, obj: Any, values: Any, /, axis: int | None = None) -> Tens
     >>> svod.insert(svod.Tensor([1, 2, 3]), [0, 2], [7, 9]).tolist()
     [7, 1, 2, 9, 3]
     """
-    x, axis = _line(x, axis)
+    x, axis = _line("insert", x, axis)
     extent = _extent("insert", x, axis)
     given = _host(obj)
     at = np.arange(extent)[given] if isinstance(given, slice) else np.asarray(given)
@@ -158,13 +159,11 @@ def _host(given: Any) -> Any:
     return given.numpy() if isinstance(given, Tensor) else given
 
 
-def _line(x: Tensor, axis: int | None) -> tuple[Tensor, int]:
+def _line(name: str, x: Tensor, axis: int | None) -> tuple[Tensor, int]:
     """The tensor, without an axis in one line, and the axis, counted from the first."""
     if axis is None:
         return x.flatten(), 0
-    if not -x.ndim <= axis < x.ndim:
-        raise ArgumentError(f"axis {axis} is none of {x.ndim}, the axes of {x.shape}")
-    return x, axis % x.ndim
+    return x, axis_of(name, axis, x.ndim)
 
 
 def _extent(name: str, x: Tensor, axis: int) -> int:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from svod._svod import ArgumentError, DType, ShapeError, Tensor, UnsupportedError, zeros
+from svod._svod import DType, ShapeError, Tensor, UnsupportedError, zeros
+from svod.library._axes import axis_of
 from svod.library.dtypes import result_type
 
 __all__ = [
@@ -255,9 +256,7 @@ def stride(x: Tensor, /, axis: int | None = None) -> Any:
     steps = (*reversed(strides), 1)[-x.ndim :] if x.ndim else ()
     if axis is None:
         return steps
-    if not -x.ndim <= axis < x.ndim:
-        raise ArgumentError(f"stride: axis {axis} is out of range for rank {x.ndim}")
-    return steps[axis]
+    return steps[axis_of("stride", axis, x.ndim)]
 
 
 def type_as(x: Tensor, other: Tensor, /) -> Tensor:

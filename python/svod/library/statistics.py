@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from svod._svod import ArgumentError, Tensor, cat, ones, where, zeros
+from svod._svod import Tensor, cat, ones, where, zeros
+from svod.library._axes import axis_of
 from svod.library.manipulation import _one_slice
 from svod.library.reductions import _as_floats, _without_nan
 
@@ -71,8 +72,7 @@ def unwrap(x: Tensor, /, discont: float | None = None, axis: int = -1, *, period
     >>> svod.unwrap(svod.Tensor([0.0, 3.0, -3.0])).round(decimals=3).tolist()
     [0.0, 3.0, 3.2829999923706055]
     """
-    if not -x.ndim <= axis < x.ndim:
-        raise ArgumentError(f"unwrap: axis {axis} is none of {x.ndim}, the axes of {x.shape}")
+    axis = axis_of("unwrap", axis, x.ndim)
     if x.shape[axis] == 0:
         return x
     whole = not x.is_floating_point() and isinstance(period, int)

@@ -160,7 +160,7 @@ fn checked(shape: Shape) -> Ruled<Shape> {
         if let Some(fault) = size.fault() {
             return shape_error(fault.to_string());
         }
-        if size.bounds().0 < 0 {
+        if !size.is_extent() {
             return shape_error(format!("extent {size} is or may be negative"));
         }
     }

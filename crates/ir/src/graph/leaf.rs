@@ -33,6 +33,11 @@ impl Device {
         ["CPU", "DISK"].iter().any(|host| self.0.starts_with(host))
     }
 
+    /// Whether what is computed on a device is computed by the host: also what is on none.
+    pub fn computes_on_host(device: Option<&Device>) -> bool {
+        device.is_none_or(Device::is_host)
+    }
+
     /// Whether it is a file, in which nothing is computed.
     pub fn is_file(&self) -> bool {
         self.0.starts_with("DISK:")

@@ -129,7 +129,7 @@ impl Kernel {
 
     fn extent_fault(&self, what: &str, extent: &Size) -> Option<VerifyError> {
         let known = extent.variables().iter().all(|v| self.vars.contains(v));
-        let right = known && extent.fault().is_none() && extent.bounds().0 >= 0;
+        let right = known && extent.is_extent();
         (!right).then(|| VerifyError::Extent { what: what.to_owned(), extent: extent.clone() })
     }
 

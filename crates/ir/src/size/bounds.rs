@@ -40,14 +40,15 @@ pub(super) fn div_floor(a: i128, b: i128) -> i128 {
 fn term(t: &Term) -> Option<(i128, i128)> {
     let coefficient = i128::from(t.coefficient);
     t.factors.iter().try_fold((coefficient, coefficient), |(low, high), factor| {
-        let (l, h) = atom(factor);
+        let (l, h) = of_atom(factor);
         let (l, h) = (i128::from(l), i128::from(h));
         let corners = [low.checked_mul(l)?, low.checked_mul(h)?, high.checked_mul(l)?, high.checked_mul(h)?];
         Some((corners.into_iter().min()?, corners.into_iter().max()?))
     })
 }
 
-fn atom(a: &Atom) -> Interval {
+/// The interval of an atom.
+pub(super) fn of_atom(a: &Atom) -> Interval {
     match a {
         Atom::Var(v) => (v.min(), v.max()),
         Atom::FloorDiv(a, b) => floordiv(a.bounds(), b.bounds()).unwrap_or(UNKNOWN),

@@ -10,6 +10,7 @@
 //!  x - x//k  >= 0  if the other shares of x, (x+1)//k to (x+k-1)//k, are
 //! ```
 
+use super::bernstein::is_never_negative;
 use super::poly::{MAX_SHARES, atom};
 use super::{Atom, Size, Term};
 
@@ -20,6 +21,11 @@ impl Size {
     /// Whether `self <= other` for all bindings; `false` where that is not found.
     pub fn surely_le(&self, other: &Size) -> bool {
         self.le(other) == Some(true) || never_negative(&(other - self), &mut BUDGET.clone())
+    }
+
+    /// Whether it is shown to be a number of elements: it is never negative, and no fault.
+    pub fn is_extent(&self) -> bool {
+        self.fault().is_none() && never_negative(self, &mut BUDGET.clone())
     }
 
     /// The number of integers from `self` to before `end`, which is not below `self`. Where [`Size::bounds`]
@@ -37,8 +43,11 @@ fn never_negative(size: &Size, budget: &mut u32) -> bool {
     if size.bounds().0 >= 0 {
         return true;
     }
-    *budget -= 1;
     let terms = size.terms().unwrap_or_default();
+    if is_never_negative(&terms) {
+        return true;
+    }
+    *budget -= 1;
     let atoms = terms.iter().filter_map(|t| match t.factors() {
         [atom] => Some((t, atom)),
         _ => None,

@@ -11,6 +11,7 @@
 //!   grows past [`MAX_WEIGHT`] or [`MAX_DEPTH`], the result is a *faulty* size: it absorbs what it
 //!   is combined with, has unknown bounds, equals no number, and `eval` gives its [`Fault`].
 
+mod bernstein;
 mod bounds;
 mod compare;
 mod divide;

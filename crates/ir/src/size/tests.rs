@@ -399,3 +399,66 @@ fn what_makes_a_size_a_multiple_is_one() {
     check("(m + (4 - m%4)%4)//4", "(m + 3)//4");
     check("n - n%4", "(n//4)*4");
 }
+
+#[test]
+fn products_of_extents_are_extents() {
+    let var = |name: &str, min: i64, max: i64| Size::from(Variable::new(name, min, max).unwrap());
+    let (n, m) = (var("n", 2, 13), var("m", 3, 4));
+    let part = Size::from(15) - &n;
+    let side = Size::from(19) - &m * 4;
+    for (factors, is_extent) in [
+        (vec![part.clone(), n.clone(), Size::from(7)], true),
+        (vec![side.clone(), side.clone(), m.clone(), n.clone()], true),
+        (vec![&part + &m, &n - &m + 2, side.clone()], true),
+        (vec![n.floordiv(3), &n - n.floordiv(2) * 2, part.clone()], false),
+        (vec![&n - 3, part.clone()], false),
+        (vec![Size::from(-1), n.clone(), n.clone()], false),
+    ] {
+        let product: Size = factors.iter().cloned().product();
+        assert_eq!(product.is_extent(), is_extent, "{product}");
+    }
+    // What cannot be shown: squares of differences are factored nowhere.
+    assert!(!((&n - &m) * (&n - &m)).is_extent());
+    assert!(!(Size::from(i64::MAX) + &n).is_extent() && Size::ZERO.is_extent());
+}
+
+#[test]
+fn sums_that_are_shown_never_negative_are() {
+    let mut seed = 7u64;
+    let mut random = |below: u64| {
+        seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (seed >> 33) % below
+    };
+    let mut shown = 0;
+    for _ in 0..3000 {
+        let ranges: Vec<(i64, i64)> = (0..2).map(|_| (random(9) as i64 - 4, random(5) as i64)).collect();
+        let vars: Vec<Variable> = ["x", "y"]
+            .iter()
+            .zip(&ranges)
+            .map(|(name, (low, width))| Variable::new(name, *low, low + width).unwrap())
+            .collect();
+        let mut sum = Size::from(random(12) as i64 - 2);
+        for _ in 0..1 + random(4) {
+            let factors = (0..1 + random(3)).map(|_| Size::from(&vars[random(2) as usize]));
+            sum = sum + factors.product::<Size>() * (random(9) as i64 - 4);
+        }
+        let mut least = i64::MAX;
+        for x in vars[0].min()..=vars[0].max() {
+            for y in vars[1].min()..=vars[1].max() {
+                let value = sum.eval(&|v: &Variable| Some(if v.name() == "x" { x } else { y })).unwrap();
+                least = least.min(value);
+            }
+        }
+        shown += u32::from(sum.is_extent());
+        assert!(least >= 0 || !sum.is_extent(), "{sum} over {ranges:?} is {least}");
+    }
+    assert!(shown > 500, "{shown}");
+}
+
+#[test]
+fn counters_hold_each_point() {
+    for points in [Size::ZERO, Size::ONE, Size::from(7), size("n"), size("n") * i64::MAX] {
+        let counter = Variable::counter("i", &points).unwrap();
+        assert_eq!((counter.min(), counter.max()), (0, points.bounds().1.saturating_sub(1).max(0)));
+    }
+}

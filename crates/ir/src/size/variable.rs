@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::SizeError;
+use super::{Size, SizeError};
 use crate::text::is_name;
 
 /// The variable whose value is the index of a task.
@@ -53,6 +53,14 @@ impl Variable {
             return Err(SizeError::EmptyRange { name: name.to_owned(), min, max });
         }
         Ok(Variable { name: name.into(), min, max })
+    }
+
+    /// The counter of so many points, from 0 on: its bounds hold each of them.
+    ///
+    /// # Errors
+    /// [`SizeError::BadName`] where `name` is no word.
+    pub fn counter(name: &str, points: &Size) -> Result<Self, SizeError> {
+        Variable::internal(name, 0, points.bounds().1.saturating_sub(1).max(0))
     }
 
     /// The name.

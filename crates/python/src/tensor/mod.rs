@@ -8,7 +8,7 @@ mod factors;
 mod indexed;
 mod movement;
 mod operators;
-mod pair;
+pub mod pair;
 mod protocols;
 mod reduce;
 mod spectral;
@@ -146,7 +146,7 @@ pub fn on(device: Option<&str>, made: svod_tensor::Result<Tensor>) -> Made {
 impl PyTensor {
     #[new]
     #[pyo3(signature = (data, dtype=None, device=None))]
-    fn new(data: &Bound<'_, PyAny>, dtype: Option<AnyDType>, device: Option<Text>) -> Made {
+    pub fn new(data: &Bound<'_, PyAny>, dtype: Option<AnyDType>, device: Option<Text>) -> Made {
         let device = device.as_deref();
         let dtype = dtype.map(|d| d.0);
         // Memory that the host does not see stays where it is.

@@ -5,12 +5,11 @@
 
 use pyo3::basic::CompareOp;
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyTuple};
 use svod_tensor::{Index, Operand, Tensor, TensorError};
 
 use super::{Made, PyTensor};
 use crate::array::listed_operand;
-use crate::convert::{AnyOperand, index, operand};
+use crate::convert::{AnyOperand, index, is_listed, operand};
 use crate::error::{Raised, Result};
 use crate::gil::allow;
 
@@ -143,7 +142,7 @@ fn factor<'py>(
     other: &Bound<'py, PyAny>,
     apply: impl FnOnce(&Tensor) -> svod_tensor::Result<Tensor>,
 ) -> Result<Bound<'py, PyAny>> {
-    if other.is_instance_of::<PyList>() || other.is_instance_of::<PyTuple>() {
+    if is_listed(other) {
         let listed = Tensor::beside(listed_operand(other)?, &own.into())?;
         return Ok(Bound::new(other.py(), PyTensor::from(apply(&listed)?))?.into_any());
     }

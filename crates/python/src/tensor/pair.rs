@@ -2,11 +2,11 @@
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyType};
+use pyo3::types::{PyTuple, PyType};
 use svod_tensor::Tensor;
 
 use super::PyTensor;
-use crate::error::Result;
+use crate::error::{Class, Result};
 
 /// What extremes and orders along an axis return.
 pub type Pair<'py> = Result<Bound<'py, PyAny>>;
@@ -16,15 +16,16 @@ const NAME: &str = "ValuesAndIndices";
 /// `svod.ValuesAndIndices`, a named tuple.
 fn class(py: Python<'_>) -> PyResult<Bound<'_, PyType>> {
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-    let make = || {
-        let how = PyDict::new(py);
-        how.set_item("module", "svod")?;
-        let made = py.import("collections")?.getattr("namedtuple")?;
-        let class = made.call((NAME, ("values", "indices")), Some(&how))?.cast_into::<PyType>()?;
-        class.setattr("__doc__", "Elements along an axis, and where they are: `values, indices = x.max(dim=1)`.")?;
-        Ok::<_, PyErr>(class.unbind())
-    };
-    Ok(CLASS.get_or_try_init(py, make)?.bind(py).clone())
+    Ok(CLASS.import(py, "svod._pair", NAME)?.clone())
+}
+
+/// The error of a pair in the place of a tensor.
+pub fn refuse(given: &Bound<'_, PyAny>) -> PyResult<()> {
+    if given.is_instance_of::<PyTuple>() && given.is_instance(class(given.py())?.as_any())? {
+        let hint = "write `.values`, or svod.amax and svod.amin, which give no pair";
+        return Err(Class::ArgumentType.raise(format!("{NAME} is two tensors, values and where they are: {hint}")).into());
+    }
+    Ok(())
 }
 
 /// Adds the class to the module.

@@ -1,11 +1,11 @@
 //! Loops on memory that the host sees: the body's plan runs on other pointers in each trip.
 
+use super::memory::Own;
 use super::step::{Call, Counted, From, Instance, Stop};
 use crate::error::{Error, Result};
 use crate::plan::ExecutionPlan;
-use std::ptr::{NonNull, copy_nonoverlapping};
+use std::ptr::{NonNull, copy_nonoverlapping, null_mut};
 use svod_device::{Block, Buffer};
-use svod_dtype::DType;
 
 /// How many of a loop's parameters and results are of which kind.
 pub(super) struct Parts {
@@ -14,28 +14,28 @@ pub(super) struct Parts {
     pub results: usize,
 }
 
-/// Buffers of a loop's own, which it keeps from run to run.
-#[derive(Default)]
-pub(super) struct Memory {
-    /// By what they are for; each as large as was ever needed.
-    buffers: Vec<Option<Buffer>>,
+/// A carried value: where it is, and the two places that take turns.
+struct Carried {
+    now: NonNull<u8>,
+    turns: [NonNull<u8>; 2],
 }
 
-impl Memory {
-    /// As many bytes, for this purpose.
-    fn get(&mut self, purpose: usize, like: &Buffer, bytes: usize) -> Result<NonNull<u8>> {
-        if self.buffers.len() <= purpose {
-            self.buffers.resize_with(purpose + 1, || None);
+impl Carried {
+    fn new(own: &mut Own<'_>, param: &Buffer, result: &Buffer) -> Result<Carried> {
+        let (begin, end, spare) = (param.allocate()?, result.allocate()?, own.place(result.bytes())?);
+        let end = own.place_if(!is_aligned(end), result.bytes())?.unwrap_or(end);
+        if is_aligned(begin) {
+            return Ok(Carried { now: begin, turns: [end, spare] });
         }
-        let slot = &mut self.buffers[purpose];
-        match slot {
-            Some(buffer) if buffer.bytes() >= bytes => {}
-            _ => *slot = Some(Buffer::new(like.storage().allocator(), DType::U8, bytes.max(1))?),
-        }
-        match slot {
-            Some(buffer) => Ok(buffer.allocate()?),
-            None => Err(Error::Stale),
-        }
+        // SAFETY: both have as many bytes as the value, and are apart: one is the loop's own.
+        unsafe { copy_nonoverlapping(begin.as_ptr(), spare.as_ptr(), param.bytes()) };
+        Ok(Carried { now: spare, turns: [end, spare] })
+    }
+
+    /// Where the next value goes.
+    fn next(&self) -> NonNull<u8> {
+        let [end, spare] = self.turns;
+        if self.now == end { spare } else { end }
     }
 }
 
@@ -49,16 +49,169 @@ struct Rows {
 }
 
 impl Rows {
+    fn new(own: &mut Own<'_>, buffer: &Buffer, trips: &Counted) -> Result<Rows> {
+        let each = match trips.count {
+            Some(count @ 1..) => buffer.bytes() / count as usize,
+            _ => 0,
+        };
+        let start = buffer.allocate()?;
+        let aligned = is_aligned(start) && each.is_multiple_of(Block::ALIGN);
+        Ok(Rows { start, each, staged: own.place_if(!aligned, each)? })
+    }
+
     /// # Safety
     /// There are more rows than this.
     unsafe fn row(&self, at: i64) -> *mut u8 {
         // SAFETY: the row is inside of the memory, as the caller promises.
         unsafe { self.start.as_ptr().add(at as usize * self.each) }
     }
+
+    /// Where kernels find a row, or are to put it.
+    ///
+    /// # Safety
+    /// There are more rows than this.
+    unsafe fn place(&self, at: i64) -> *mut u8 {
+        // SAFETY: as the caller promises.
+        self.staged.map_or_else(|| unsafe { self.row(at) }, NonNull::as_ptr)
+    }
 }
 
 fn is_aligned(start: NonNull<u8>) -> bool {
     (start.as_ptr() as usize).is_multiple_of(Block::ALIGN)
+}
+
+/// Where a buffer's elements are, or a copy of them that is aligned.
+fn aligned(own: &mut Own<'_>, buffer: &Buffer) -> Result<NonNull<u8>> {
+    let start = buffer.allocate()?;
+    let Some(copy) = own.place_if(!is_aligned(start), buffer.bytes())? else { return Ok(start) };
+    // SAFETY: both have as many bytes, and are apart: one is the loop's own.
+    unsafe { copy_nonoverlapping(start.as_ptr(), copy.as_ptr(), buffer.bytes()) };
+    Ok(copy)
+}
+
+/// A loop's values in memory: those it reads, and those it writes.
+struct Lent<'a> {
+    from: &'a [From],
+    carried: Vec<Carried>,
+    read: Vec<Rows>,
+    written: Vec<Rows>,
+    /// Whether a condition follows the carried values.
+    is_while: bool,
+    /// Bytes of each result of an iteration: next values, the condition, rows, flags.
+    bytes: Vec<usize>,
+    /// Where each is in this iteration.
+    places: Vec<*mut u8>,
+    /// Where the plan finds its inputs, and puts its outputs.
+    inputs: Vec<*mut u8>,
+    outputs: Vec<*mut u8>,
+}
+
+impl<'a> Lent<'a> {
+    fn new(
+        call: &Call,
+        own: &mut Own<'_>,
+        from: &'a [From],
+        outputs: usize,
+        parts: &Parts,
+        trips: &Counted,
+    ) -> Result<Lent<'a>> {
+        let Parts { carried, sliced, results } = *parts;
+        let both = call.params.iter().zip(call.results).take(carried);
+        let values = both.map(|(param, result)| Carried::new(own, param, result)).collect::<Result<Vec<_>>>()?;
+        let mut rows = |of: &[Buffer]| of.iter().map(|b| Rows::new(own, b, trips)).collect::<Result<Vec<_>>>();
+        let (read, written) = (rows(&call.params[carried..carried + sliced])?, rows(&call.results[carried..results])?);
+        let mut inputs = vec![null_mut(); call.params.len()];
+        for (input, param) in inputs.iter_mut().zip(call.params).skip(carried + sliced) {
+            *input = aligned(own, param)?.as_ptr();
+        }
+        let is_while = trips.count.is_none();
+        let condition = carried..carried + usize::from(is_while);
+        let (mut places, mut bytes) = (vec![null_mut(); from.len()], vec![1; from.len()]);
+        let flags = own.flags(from.len() - results)?;
+        let of_flags = condition.clone().chain(results + condition.len()..from.len());
+        of_flags.zip(flags).for_each(|(at, flag)| places[at] = flag);
+        bytes.iter_mut().zip(call.results).take(carried).for_each(|(bytes, result)| *bytes = result.bytes());
+        bytes.iter_mut().skip(condition.end).zip(&written).for_each(|(bytes, rows)| *bytes = rows.each);
+        let outputs = vec![null_mut(); outputs];
+        Ok(Lent { from, carried: values, read, written, is_while, bytes, places, inputs, outputs })
+    }
+
+    /// The position of the first row among the results of an iteration, and of the first flag.
+    fn rows_and_flags(&self) -> (usize, usize) {
+        let rows = self.carried.len() + usize::from(self.is_while);
+        (rows, rows + self.written.len())
+    }
+
+    /// Lays out where an iteration reads and writes.
+    ///
+    /// # Safety
+    /// What is read and written by rows has more of them than this.
+    unsafe fn enter(&mut self, row: i64) {
+        let (first, _) = self.rows_and_flags();
+        let (of_carried, others) = self.inputs.split_at_mut(self.carried.len());
+        for ((input, place), value) in of_carried.iter_mut().zip(&mut self.places).zip(&self.carried) {
+            (*input, *place) = (value.now.as_ptr(), value.next().as_ptr());
+        }
+        for (input, rows) in others.iter_mut().zip(&self.read) {
+            // SAFETY: there is such a row, as the caller promises, and staging memory has the size of one.
+            unsafe {
+                *input = rows.place(row);
+                if rows.staged.is_some() {
+                    copy_nonoverlapping(rows.row(row), *input, rows.each);
+                }
+            }
+        }
+        for (place, rows) in self.places[first..].iter_mut().zip(&self.written) {
+            // SAFETY: as the caller promises.
+            *place = unsafe { rows.place(row) };
+        }
+        // Of equal results the first has the output.
+        for (from, place) in self.from.iter().zip(&self.places).rev() {
+            if let From::Output(n) = from {
+                self.outputs[*n] = *place;
+            }
+        }
+    }
+
+    /// The first flag that is set.
+    fn raised(&self) -> Option<usize> {
+        let (_, first) = self.rows_and_flags();
+        // SAFETY: a flag is a byte that the run has written where the output is, which equal flags share.
+        let is_set = |from: &From| matches!(from, From::Output(n) if unsafe { *self.outputs[*n] } != 0);
+        self.from[first..].iter().position(is_set)
+    }
+
+    /// Brings results to where they belong that the plan has not put there; whether the condition holds.
+    ///
+    /// # Safety
+    /// The plan has run, and rows are as in [`Lent::enter`].
+    unsafe fn leave(&mut self, row: i64) -> bool {
+        let (first, _) = self.rows_and_flags();
+        for (at, (from, place)) in self.from.iter().zip(&self.places).enumerate() {
+            let begin = match from {
+                From::Output(n) if self.outputs[*n] == *place => continue,
+                From::Param(n) if *n == at && at < self.carried.len() => continue,
+                From::Output(n) => self.outputs[*n],
+                From::Param(n) => self.inputs[*n],
+            };
+            // SAFETY: both have as many bytes as the result, and are apart: a next value is in the other of its two
+            // places, a row where no operand is.
+            unsafe { copy_nonoverlapping(begin, *place, self.bytes[at]) };
+        }
+        for (rows, place) in self.written.iter().zip(&self.places[first..]) {
+            if rows.staged.is_some() {
+                // SAFETY: there is such a row, and the place has the size of one.
+                unsafe { copy_nonoverlapping(*place, rows.row(row), rows.each) };
+            }
+        }
+        for (at, (value, place)) in self.carried.iter_mut().zip(&self.places).enumerate() {
+            if self.from[at] != From::Param(at) {
+                value.now = NonNull::new(*place).unwrap_or(value.now);
+            }
+        }
+        // SAFETY: the condition is a byte that was written above, or by the run.
+        !self.is_while || unsafe { *self.places[self.carried.len()] } != 0
+    }
 }
 
 impl Call<'_> {
@@ -77,180 +230,50 @@ impl Call<'_> {
         parts: &Parts,
         trips: &Counted,
     ) -> Result<(), Stop> {
-        let Parts { carried, sliced, results } = *parts;
         let Instance { plan, memory } = instance;
         let Some(plan) = plan else { return Ok(()) };
-        let like = self.params.first().or(self.results.first());
-        let like = like.ok_or_else(|| Error::Unsupported("a loop without values".into()))?;
-        let rows_of = |buffer: &Buffer| match trips.count {
-            Some(count @ 1..) => buffer.bytes() / count as usize,
-            _ => 0,
-        };
-        let mut purpose = 0..;
-        let mut own = |memory: &mut Memory, bytes: usize| memory.get(purpose.next().unwrap_or(0), like, bytes);
-
-        // Carried values: where they are, and the two places that take turns.
-        let mut now: Vec<NonNull<u8>> = Vec::with_capacity(carried);
-        let mut turns: Vec<[NonNull<u8>; 2]> = Vec::with_capacity(carried);
-        for (param, result) in self.params.iter().zip(self.results).take(carried) {
-            let (begin, end, spare) = (param.allocate()?, result.allocate()?, own(memory, result.bytes())?);
-            let staged = own(memory, if is_aligned(end) { 0 } else { result.bytes() })?;
-            let end = if is_aligned(end) { end } else { staged };
-            turns.push([end, spare]);
-            now.push(match is_aligned(begin) {
-                true => begin,
-                false => {
-                    // SAFETY: both have as many bytes as the value, and are apart: one is the loop's own.
-                    unsafe { copy_nonoverlapping(begin.as_ptr(), spare.as_ptr(), param.bytes()) };
-                    spare
-                }
-            });
-        }
-        let rows = |buffers: &[Buffer],
-                    memory: &mut Memory,
-                    own: &mut dyn FnMut(&mut Memory, usize) -> Result<NonNull<u8>>| {
-            let one = |buffer: &Buffer| {
-                let (start, each) = (buffer.allocate()?, rows_of(buffer));
-                let aligned = is_aligned(start) && each.is_multiple_of(Block::ALIGN);
-                let place = own(memory, if aligned { 0 } else { each })?;
-                Ok(Rows { start, each, staged: (!aligned).then_some(place) })
-            };
-            buffers.iter().map(one).collect::<Result<Vec<Rows>>>()
-        };
-        let read = rows(&self.params[carried..carried + sliced], memory, &mut own)?;
-        let written = rows(&self.results[carried..results], memory, &mut own)?;
-        let mut outside = Vec::new();
-        for param in &self.params[carried + sliced..] {
-            let start = param.allocate()?;
-            let place = own(memory, if is_aligned(start) { 0 } else { param.bytes() })?;
-            if !is_aligned(start) {
-                // SAFETY: as above.
-                unsafe { copy_nonoverlapping(start.as_ptr(), place.as_ptr(), param.bytes()) };
-            }
-            outside.push(if is_aligned(start) { start } else { place });
-        }
-        // The condition and flags, a byte each, apart from one another.
-        let bytes = from.len() - results;
-        let flags = (0..bytes).map(|_| own(memory, 1)).collect::<Result<Vec<_>>>()?;
-        let is_while = trips.count.is_none();
-
+        let mut own = memory.of_run(self.a_value()?);
+        let mut lent = Lent::new(self, &mut own, from, plan.output_count(), parts, trips)?;
         let mut variables = self.variables(plan);
-        let own_number = trips.number.filter(|var| plan.all_variables().contains(var));
-        if let Some(var) = own_number {
-            variables.push((var.name(), 0));
-        }
-        let outputs = plan.output_count();
+        let number = trips.number.filter(|var| plan.all_variables().contains(var));
+        variables.extend(number.map(|var| (var.name(), 0)));
         let mut run = plan.begin()?;
-        let mut inputs = vec![std::ptr::null_mut(); self.params.len()];
-        for (at, place) in (carried + sliced..).zip(&outside) {
-            inputs[at] = place.as_ptr();
-        }
-        let (mut targets, mut trip, mut condition) = (vec![std::ptr::null_mut(); outputs], 0, trips.begins);
-        let mut is_set = false;
-        let mut places: Vec<*mut u8> = vec![std::ptr::null_mut(); from.len()];
+        let (mut trip, mut condition) = (0, trips.begins);
         while trips.goes_on(trip, condition) {
             let row = trips.row(trip);
-            if own_number.is_some() || !is_set {
-                if let (Some(_), Some(last)) = (own_number, variables.last_mut()) {
-                    last.1 = row;
-                }
+            if let (Some(_), Some(last)) = (number, variables.last_mut()) {
+                last.1 = row;
+            }
+            if number.is_some() || trip == 0 {
                 run.set(&variables)?;
-                is_set = true;
             }
-            for (input, now) in inputs.iter_mut().zip(&now) {
-                *input = now.as_ptr();
+            // SAFETY: what has rows has one for each iteration. Inputs and outputs have the elements that the plan's have at
+            // these values of its variables, are aligned, and apart: a carried value's next one is in the other of its
+            // two places.
+            unsafe {
+                lent.enter(row);
+                run.run(&lent.inputs, &lent.outputs, self.watch)?;
             }
-            for (at, rows) in (carried..).zip(&read) {
-                // SAFETY: the operand has as many rows as there are iterations, and staging memory the size of one.
-                inputs[at] = unsafe {
-                    let place = rows.row(row);
-                    match rows.staged {
-                        Some(staged) => {
-                            copy_nonoverlapping(place, staged.as_ptr(), rows.each);
-                            staged.as_ptr()
-                        }
-                        None => place,
-                    }
-                };
+            if let Some(flag) = lent.raised() {
+                return Err(Stop::Flag(flag));
             }
-            for (at, place) in places.iter_mut().enumerate() {
-                // Next values, the condition, rows, flags.
-                let after = at.wrapping_sub(carried + usize::from(is_while));
-                *place = if at < carried {
-                    let [end, spare] = turns[at];
-                    if now[at] == end { spare.as_ptr() } else { end.as_ptr() }
-                } else if is_while && at == carried {
-                    flags[0].as_ptr()
-                } else if let Some(rows) = written.get(after) {
-                    match rows.staged {
-                        Some(staged) => staged.as_ptr(),
-                        // SAFETY: the result has as many rows as there are iterations.
-                        None => unsafe { rows.row(row) },
-                    }
-                } else {
-                    flags[after - written.len() + usize::from(is_while)].as_ptr()
-                };
-            }
-            for (from, place) in from.iter().zip(&places).rev() {
-                if let From::Output(n) = from {
-                    targets[*n] = *place;
-                }
-            }
-            // SAFETY: inputs and outputs have the elements that the plan's have at these values of its variables, are
-            // aligned, and apart: a carried value's next one is in the other of its two places.
-            unsafe { run.run(&inputs, &targets, self.watch)? };
-            for (at, from) in from.iter().enumerate().skip(results + usize::from(is_while)) {
-                let From::Output(n) = from else { continue };
-                // SAFETY: a flag is a byte that the run has written where the output is, which equal flags share.
-                if unsafe { *targets[*n] } != 0 {
-                    return Err(Stop::Flag(at - results - usize::from(is_while)));
-                }
-            }
-            for (at, (from, place)) in from.iter().zip(&places).enumerate() {
-                let (begin, bytes) = match from {
-                    From::Output(n) if targets[*n] == *place => continue,
-                    From::Param(n) if *n == at && at < carried => continue,
-                    From::Output(n) => (targets[*n], self.bytes(at, parts, is_while, &rows_of)),
-                    From::Param(n) => (inputs[*n], self.bytes(at, parts, is_while, &rows_of)),
-                };
-                // SAFETY: both have as many bytes as the result, and are apart, as above.
-                unsafe { copy_nonoverlapping(begin, *place, bytes) };
-            }
-            for (rows, at) in written.iter().zip(carried + usize::from(is_while)..) {
-                if let Some(staged) = rows.staged {
-                    debug_assert_eq!(staged.as_ptr(), places[at]);
-                    // SAFETY: as above.
-                    unsafe { copy_nonoverlapping(staged.as_ptr(), rows.row(row), rows.each) };
-                }
-            }
-            for at in 0..carried {
-                if from[at] != From::Param(at) {
-                    now[at] = NonNull::new(places[at]).unwrap_or(now[at]);
-                }
-            }
-            if is_while {
-                // SAFETY: the condition is a byte that the run has written.
-                condition = unsafe { *places[carried] } != 0;
-            }
+            // SAFETY: the plan has run on what was laid out for this row.
+            condition = unsafe { lent.leave(row) };
             trip += 1;
         }
-        for (now, result) in now.iter().zip(self.results) {
+        for (value, result) in lent.carried.iter().zip(self.results) {
             let end = result.allocate()?;
-            if *now != end {
+            if value.now != end {
                 // SAFETY: the value is in the loop's own memory or in an operand's, both apart from the result.
-                unsafe { copy_nonoverlapping(now.as_ptr(), end.as_ptr(), result.bytes()) };
+                unsafe { copy_nonoverlapping(value.now.as_ptr(), end.as_ptr(), result.bytes()) };
             }
         }
         Ok(())
     }
 
-    /// Bytes of a result of one iteration.
-    fn bytes(&self, at: usize, parts: &Parts, is_while: bool, rows_of: &dyn Fn(&Buffer) -> usize) -> usize {
-        let after = at.wrapping_sub(usize::from(is_while));
-        match (self.results.get(at), self.results.get(after)) {
-            (Some(result), _) if at < parts.carried => result.bytes(),
-            (_, Some(result)) if after >= parts.carried => rows_of(result),
-            _ => 1,
-        }
+    /// A parameter or a result, beside which a loop's own memory is.
+    pub(super) fn a_value(&self) -> Result<&Buffer> {
+        let value = self.params.first().or(self.results.first());
+        value.ok_or_else(|| Error::Unsupported("a loop without values".into()))
     }
 }

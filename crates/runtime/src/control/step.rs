@@ -1,6 +1,7 @@
 //! Control flow in a run: which region, how often, on which memory.
 
-use super::lent::{Memory, Parts};
+use super::lent::Parts;
+use super::memory::Memory;
 use super::{Control, Kind, Region, Trips};
 use crate::config::PrepareConfig;
 use crate::context::Context;
@@ -247,17 +248,14 @@ impl Call<'_> {
     /// A loop whose values are copied from trip to trip.
     fn looped(&self, from: &[From], instance: &mut Instance, parts: &Parts, trips: &Counted) -> Result<(), Stop> {
         let Parts { carried, sliced, results } = *parts;
-        let whiles = trips.count.is_none();
+        let like = self.a_value()?;
+        let mut own = instance.memory.of_run(like);
         // What is carried, and what takes its place: of values that trade places none is overwritten before it is read.
-        let next = |b: &Buffer| Buffer::new(b.storage().allocator(), b.dtype(), b.count());
-        let spare: Vec<Buffer> = self.results[..carried].iter().map(next).collect::<svod_device::Result<_>>()?;
-        let flag = match whiles {
-            true => {
-                let like = self.params.first().or(self.results.first());
-                let like = like.ok_or_else(|| Error::Unsupported("a loop without values".into()))?;
-                Some(Buffer::new(like.storage().allocator(), svod_dtype::DType::Bool, 1)?)
-            }
-            false => None,
+        let next = |result: &Buffer| own.elements(result, result.dtype(), result.count());
+        let spare = self.results[..carried].iter().map(next).collect::<Result<Vec<_>>>()?;
+        let flag = match trips.count {
+            None => Some(own.elements(like, svod_dtype::DType::Bool, 1)?),
+            Some(_) => None,
         };
         let mut params = self.params.iter().map(whole).collect::<Result<Vec<_>>>()?;
         for (result, param) in self.results.iter().zip(&params).take(carried) {

@@ -25,7 +25,6 @@ mod whole;
 
 pub(crate) use shapes::merged;
 
-use crate::costs::is_on_host;
 use crate::costs::limits::kernels::{MAX_MOVED, MAX_NODES};
 use crate::costs::limits::{code, memory, tasks};
 use crate::costs::{Caches, Decision, Estimate, Repeated, Verdict};
@@ -42,7 +41,7 @@ use svod_dtype::DType;
 use svod_ir::alu::Alu;
 use svod_ir::graph::shape::squeezed;
 use svod_ir::graph::walk::NodeIndex;
-use svod_ir::graph::{Graph, Op, Shape, UOp};
+use svod_ir::graph::{Device, Graph, Op, Shape, UOp};
 use svod_ir::kernel::Monoid;
 use svod_ir::pass::Artifact;
 use svod_ir::size::Size;
@@ -368,7 +367,7 @@ impl Fuse<'_> {
 
     /// Whether a value is computed by the host's processor.
     fn is_on_host(&self, node: NodeIndex) -> bool {
-        is_on_host(self.graph.nodes()[node as usize].device())
+        Device::computes_on_host(self.graph.nodes()[node as usize].device())
     }
 
     /// Whether a buffer is best that of the operand under another shape: a reshape of what nothing else

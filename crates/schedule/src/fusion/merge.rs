@@ -13,7 +13,6 @@ mod join;
 mod reductions;
 mod rows;
 
-use crate::costs::is_on_host;
 use crate::costs::limits::code;
 use crate::costs::limits::kernels::{MAX_COMPARED, MAX_NODES, MAX_OUTPUTS, MAX_PARAMS, MAX_PRODUCTS};
 use crate::costs::{Decision, Estimate, Verdict, code_of};
@@ -100,7 +99,7 @@ impl<'g> Merger<'g> {
     /// Adds a step; whatever it reads has been added.
     pub fn add(&mut self, mut step: Step) {
         let device = step.outputs().first().and_then(|n| self.graph.nodes()[*n as usize].device().cloned());
-        let on_host = is_on_host(device.as_ref());
+        let on_host = Device::computes_on_host(device.as_ref());
         if let Step::Kernel(ranged) = &mut step
             && may_merge(&ranged.kernel, on_host)
         {
@@ -178,7 +177,7 @@ impl<'g> Merger<'g> {
         candidates.sort_unstable();
         candidates.dedup();
         let products = are_products(&ranged.kernel);
-        let on_host = is_on_host(device.as_ref());
+        let on_host = Device::computes_on_host(device.as_ref());
         let ahead = |at: &usize| {
             let group = &self.groups[*at];
             let deeper = producers.iter().all(|p| p == at || self.groups[*p].depth < group.depth);

@@ -115,8 +115,8 @@ impl Contraction {
 pub(crate) fn add_axis(kernel: &mut Kernel, name: &str, extent: &Size) -> Result<AxisId, String> {
     let numbered = (1..).map(|n| format!("{name}_{n}"));
     let name = std::iter::once(name.to_owned()).chain(numbered).find(|n| !kernel.has_counter(n)).unwrap_or_default();
-    let last = extent.upper_bound().ok_or("an axis without an upper bound")? - 1;
-    let var = Variable::internal(&name, 0, last.max(0)).map_err(|e| e.to_string())?;
+    extent.upper_bound().ok_or("an axis without an upper bound")?;
+    let var = Variable::counter(&name, extent).map_err(|e| e.to_string())?;
     kernel.axes.push(Axis { var, extent: extent.clone() });
     Ok(AxisId(kernel.axes.len() as u32 - 1))
 }
@@ -234,8 +234,8 @@ pub(crate) fn pack_kernel(
     let mut pack = Kernel { name, params, vars: kernel.vars.clone(), ..Kernel::default() };
     let mut stored: Vec<Size> = Vec::new();
     for (i, extent) in shape.iter().enumerate() {
-        let last = extent.upper_bound().ok_or("an operand without an upper bound")? - 1;
-        let var = Variable::internal(&format!("a{i}"), 0, last.max(0)).map_err(|_| "an empty copy")?;
+        extent.upper_bound().ok_or("an operand without an upper bound")?;
+        let var = Variable::counter(&format!("a{i}"), extent).map_err(|_| "no name of an axis")?;
         stored.push(Size::from(&var));
         pack.axes.push(Axis { var, extent: extent.clone() });
     }

@@ -117,6 +117,10 @@ fn together(kernel: &Kernel, accesses: &[(Mem, Vec<ExprId>)], a: AxisId, b: Axis
             }
         }
     }
+    let extent = &kernel.axes[a.index()].extent * &kernel.axes[b.index()].extent;
+    if merged_variable(pb.name(), &extent).is_none() {
+        return false;
+    }
     // Nothing else may name either axis: not another index, not a mask, not a value.
     let all: Vec<ExprId> = (0..kernel.stages.len()).flat_map(|s| value_roots(kernel, s)).collect();
     let mut named: Vec<ExprId> = indices;
@@ -153,10 +157,10 @@ fn at_the_start(v: &Variable, outer: &Variable, inner: &Variable, flat: &Variabl
     if v == outer { Some(Size::ZERO) } else { (v == inner).then(|| Size::from(flat)) }
 }
 
-/// The variable of an axis of so many points.
+/// The variable of an axis of so many points; none where these are not shown to be a number, and a bounded one.
 fn merged_variable(name: &str, extent: &Size) -> Option<Variable> {
-    let last = extent.upper_bound().map_or(i64::MAX >> 1, |u| (u - 1).max(0));
-    Variable::internal(name, 0, last).ok()
+    extent.upper_bound().filter(|_| extent.is_extent())?;
+    Variable::counter(name, extent).ok()
 }
 
 /// Expressions that are evaluated as such: loads' own indices are looked at apart.
@@ -180,7 +184,7 @@ fn value_roots(kernel: &Kernel, stage: usize) -> Vec<ExprId> {
 fn merge(kernel: Kernel, a: AxisId, b: AxisId) -> Kernel {
     let extent = &kernel.axes[a.index()].extent * &kernel.axes[b.index()].extent;
     let (pa, pb) = (kernel.axes[a.index()].var.clone(), kernel.axes[b.index()].var.clone());
-    let merged = merged_variable(pb.name(), &extent).expect("the name is an axis's already, and the range not empty");
+    let merged = merged_variable(pb.name(), &extent).expect("axes are merged that can be");
     let is = |pool: &ExprPool, e: ExprId, v: &Variable| matches!(pool.get(e), Expr::Index(s) if *s == Size::from(v));
     let mut shapes: Vec<Option<usize>> = vec![None; kernel.params.len()];
     for (mem, index) in accesses(&kernel) {

@@ -68,8 +68,9 @@ impl View {
             d -= 1;
             let before: usize = self.indices.iter().map(|i| divisions(&i[d]) + divisions(&i[d + 1])).sum();
             let merged: Vec<Size> = self.indices.iter().map(|i| &i[d] * &self.shape[d + 1] + &i[d + 1]).collect();
-            if merged.iter().map(divisions).sum::<usize>() < before {
-                self.shape[d] = &self.shape[d] * &self.shape[d + 1];
+            let extent = &self.shape[d] * &self.shape[d + 1];
+            if merged.iter().map(divisions).sum::<usize>() < before && extent.is_extent() {
+                self.shape[d] = extent;
                 self.shape.remove(d + 1);
                 for (index, merged) in self.indices.iter_mut().zip(merged) {
                     index[d] = merged;

@@ -138,9 +138,7 @@ impl Cutter<'_> {
     /// A new counter, unique in the phase.
     fn counter(&mut self, like: &Variable, count: &Size) -> Variable {
         self.counters += 1;
-        let last = count.upper_bound().map_or(i64::MAX >> 1, |n| (n - 1).max(0));
-        let name = format!("{}_{}", like.name(), self.counters);
-        Variable::new(&name, 0, last).expect("a counter's name is an identifier, and the range is not empty")
+        Variable::counter(&format!("{}_{}", like.name(), self.counters), count).expect("a counter's name is an identifier")
     }
 
     /// Where to cut a loop, if it is worth it.

@@ -327,8 +327,7 @@ impl<'s> Lowerer<'s> {
         let stage = self.s.kernel.stages[stage].name.replace('.', "_");
         let axis = self.s.kernel.axes[l.axis.index()].var.name().to_owned();
         let name = self.numbered(&format!("{stage}_{axis}_{}", l.part));
-        let last = count.upper_bound().map_or(i64::MAX >> 1, |u| (u - 1).max(0));
-        Variable::internal(&name, 0, last).expect("stage and axis names are identifiers, and the range is not empty")
+        Variable::counter(&name, count).expect("stage and axis names are identifiers")
     }
 
     /// A name for a counter, unique in the phase, which no variable of the kernel has.
@@ -403,7 +402,7 @@ impl<'s> Lowerer<'s> {
             (points / round).ceil() * round / points
         };
         let times: f64 = region.iter().map(of_axis).product();
-        let most = steps::MAX_COPIES as f64;
+        let most = steps::MAX_PADDING;
         if times <= most {
             return Ok(());
         }

@@ -3,8 +3,9 @@
 use crate::calls::in_place;
 use crate::calls::preschedule::{BufferSpec, Item, Slot};
 use crate::calls::schedule_graph::{NodeId, ScheduleGraph};
+use crate::costs::Decision;
 use crate::fusion::Purpose;
-use crate::fusion::fuse::{Fate, fuse, is_step};
+use crate::fusion::fuse::{Cut, Fate, fuse, is_step};
 use crate::fusion::merge::{Merger, Step};
 use crate::graph::place::{is_transfer, only_device};
 use crate::kernel::Ranged;
@@ -147,109 +148,66 @@ impl Cutter<'_> {
         let provenance = Pass::Trace.time(|| Provenance::new(graph, rewritten.as_ref()));
         let graph = rewritten.as_ref().map_or(graph, |r| &r.graph);
         let loops = &Loops { device: loops.device.clone().or_else(|| only_device(graph)), ..loops.clone() };
-        let mut cut = Pass::Fuse.run(graph, || fuse(graph, self.how));
-        let users = graph.users();
-        let leaf = |node: NodeIndex| graph.nodes()[node as usize].op().leaf().map(|leaf| leaves[leaf]);
-        let constant = |node: NodeIndex| leaf(node).is_some_and(|place| place.constant);
-        let mut shared: FxHashMap<Shared, Vec<NodeIndex>> = FxHashMap::default();
-        for node in (0..graph.len() as NodeIndex).filter(|n| cut.fates[*n as usize] == Fate::Realize) {
-            if let Some(step) = Shared::of(graph, node) {
-                shared.entry(step).or_default().push(node);
-            }
-        }
-        let mut elements = orders_with_elements(graph, &cut.fates);
-        let mut written: FxHashSet<NodeIndex> = FxHashSet::default();
-        let mut merger = Merger::new(graph, self.how);
-        // The node whose buffer a node is: its own, or that of which it is a reshape.
-        let mut memory: Vec<NodeIndex> = (0..graph.len() as NodeIndex).collect();
-        for node in reductions_of_reductions_last(graph) {
-            let sources = graph.sources(node);
-            match (cut.fates[node as usize], graph.nodes()[node as usize].op()) {
-                (_, Op::Leaf(_)) => {}
-                (Fate::Alias, _) => memory[node as usize] = memory[sources[0] as usize],
-                (Fate::Realize, Op::Copy(_)) if is_transfer(graph, node) => {
-                    merger.add(Step::Copy(memory[sources[0] as usize], node));
-                }
-                // An output is memory of its own.
-                (Fate::Realize, Op::After) if graph.roots().contains(&node) => {
-                    merger.add(Step::Copy(memory[sources[0] as usize], node));
-                }
-                (Fate::Realize, Op::After) => {
-                    let inputs = sources.iter().map(|s| memory[*s as usize]).collect();
-                    merger.add(Step::Shared { inputs, outputs: vec![node] });
-                }
-                (Fate::Realize, _) => match Shared::of(graph, node).and_then(|step| shared.remove(&step)) {
-                    Some(outputs) => {
-                        let inputs = sources.iter().map(|s| memory[*s as usize]).collect();
-                        merger.add(Step::Shared { inputs, outputs });
-                    }
-                    None if is_step(graph, node) || written.contains(&node) => {}
-                    None => {
-                        let mut ranged = Pass::Rangeify.run(&(), || {
-                            let ranged = match elements.remove(&node) {
-                                Some([positions, sorted]) => rangeify(graph, &cut, &constant, positions, Some(sorted))
-                                    .or_else(|_| rangeify(graph, &cut, &constant, node, None)),
-                                None => rangeify(graph, &cut, &constant, node, None),
-                            }?;
-                            Ok::<_, RangeifyError>(Ranged { kernel: in_rows(squeeze(ranged.kernel)), ..ranged })
-                        })?;
-                        written.extend(&ranged.outputs);
-                        ranged.params.iter_mut().for_each(|p| *p = memory[*p as usize]);
-                        Pass::Merge.time(|| merger.add(Step::Kernel(Box::new(ranged))));
-                    }
-                },
-                (Fate::Free | Fate::Inline | Fate::Stage, _) => {}
-            }
-        }
-        let roots: FxHashSet<NodeIndex> = graph.roots().iter().map(|r| memory[*r as usize]).collect();
-        let (steps, decisions) = Pass::Merge.time(|| merger.finish(|node| roots.contains(&node)));
+        let mut parts = Parts::new(graph, leaves, self.how);
+        let (steps, decisions) = parts.steps(self.how)?;
         self.schedule.decisions.extend(rewritten.iter().flat_map(|r| r.decisions.clone()));
-        self.schedule.decisions.extend(std::mem::take(&mut cut.decisions));
+        self.schedule.decisions.extend(std::mem::take(&mut parts.cut.decisions));
         self.schedule.decisions.extend(decisions);
 
-        let nodes = 0..graph.len() as NodeIndex;
-        let mut values: FxHashMap<NodeIndex, NodeId> = nodes.filter_map(|n| Some((n, leaf(n)?.value))).collect();
+        let of_leaves = parts.leaves.iter().map(|(node, place)| (*node, place.value));
+        let mut values: FxHashMap<NodeIndex, NodeId> = of_leaves.collect();
         for step in steps {
             let outputs = step.outputs().to_vec();
-            let about: Vec<&UOp> = outputs.iter().map(|n| &graph.nodes()[*n as usize]).collect();
-            let own = Pass::Trace.time(|| provenance.of_kernel(graph, &cut.fates, &outputs));
+            let own = Pass::Trace.time(|| provenance.of_kernel(graph, &parts.cut.fates, &outputs));
             self.computes = own.into_iter().map(|node| loops.first + node).collect();
-            let results = match step {
-                Step::Copy(from, _) => self.step(Item::Copy, &[spec(about[0], loops)], &[values[&from]], loops),
-                Step::Kernel(ranged) => {
-                    let Ranged { kernel, params, .. } = ranged.arranged();
-                    let at = self.kernel(kernel);
-                    let read: Vec<NodeId> = params.iter().filter(|p| !outputs.contains(p)).map(|p| values[p]).collect();
-                    let written: Vec<BufferSpec> = about.iter().map(|node| spec(node, loops)).collect();
-                    self.step(Item::Kernel(at), &written, &read, loops)
-                }
-                Step::Shared { inputs, .. } => match about[0].op() {
-                    Op::After => {
-                        let awaited = inputs[1..].iter().filter(|n| leaf(**n).is_none()).map(|n| values[n]);
-                        let awaited: Vec<NodeId> = awaited.collect();
-                        vec![self.schedule.after(values[&inputs[0]], &awaited)]
-                    }
-                    Op::Loop(body, _) => {
-                        let operand = |node: &NodeIndex| {
-                            let place = leaf(*node).unwrap_or(Place { value: values[node], constant: false });
-                            (place, is_own(graph, &users, &cut.fates, *node, outputs[0]))
-                        };
-                        let all =
-                            self.repeat(body, &inputs.iter().map(operand).collect::<Vec<_>>(), about[0], loops)?;
-                        outputs.iter().map(|n| all[output_of(graph, *n)]).collect()
-                    }
-                    Op::Host(function, ..) => {
-                        let below = graph.sources(outputs[0]).iter().map(|s| graph.nodes()[*s as usize].clone());
-                        let operands: Vec<NodeId> = inputs.iter().map(|n| values[n]).collect();
-                        let all = self.host(function, &below.collect::<Vec<_>>(), &operands, about[0], loops)?;
-                        outputs.iter().map(|n| all[output_of(graph, *n)]).collect()
-                    }
-                    _ => return Err(RangeifyError::Unsupported("a step of another kind with several results").into()),
-                },
-            };
+            let results = self.calls(&parts, step, &values, loops)?;
             values.extend(outputs.into_iter().zip(results));
         }
-        Ok(graph.roots().iter().map(|r| values[&memory[*r as usize]]).collect())
+        Ok(graph.roots().iter().map(|r| values[&parts.memory[*r as usize]]).collect())
+    }
+
+    /// Adds the calls of a step, and gives the values of its outputs.
+    fn calls(
+        &mut self,
+        parts: &Parts<'_>,
+        step: Step,
+        values: &FxHashMap<NodeIndex, NodeId>,
+        loops: &Loops,
+    ) -> Result<Vec<NodeId>, PreScheduleError> {
+        let outputs = step.outputs().to_vec();
+        let about: Vec<&UOp> = outputs.iter().map(|n| &parts.graph.nodes()[*n as usize]).collect();
+        let inputs = match step {
+            Step::Copy(from, _) => {
+                return Ok(self.step(Item::Copy, &[spec(about[0], loops)], &[values[&from]], loops));
+            }
+            Step::Kernel(ranged) => {
+                let Ranged { kernel, params, .. } = ranged.arranged();
+                let at = self.kernel(kernel);
+                let read: Vec<NodeId> = params.iter().filter(|p| !outputs.contains(p)).map(|p| values[p]).collect();
+                let written: Vec<BufferSpec> = about.iter().map(|node| spec(node, loops)).collect();
+                return Ok(self.step(Item::Kernel(at), &written, &read, loops));
+            }
+            Step::Shared { inputs, .. } => inputs,
+        };
+        let all = match about[0].op() {
+            Op::After => {
+                let awaited = inputs[1..].iter().filter(|n| !parts.leaves.contains_key(n)).map(|n| values[n]);
+                let awaited: Vec<NodeId> = awaited.collect();
+                return Ok(vec![self.schedule.after(values[&inputs[0]], &awaited)]);
+            }
+            Op::Loop(body, _) => {
+                let place = |node| Place { value: values[node], constant: parts.is_constant(*node) };
+                let operand = |node| (place(node), parts.is_own(*node, outputs[0]));
+                self.repeat(body, &inputs.iter().map(operand).collect::<Vec<_>>(), about[0], loops)?
+            }
+            Op::Host(function, ..) => {
+                let below = parts.graph.sources(outputs[0]).iter().map(|s| parts.graph.nodes()[*s as usize].clone());
+                let operands: Vec<NodeId> = inputs.iter().map(|n| values[n]).collect();
+                self.host(function, &below.collect::<Vec<_>>(), &operands, about[0], loops)?
+            }
+            _ => return Err(RangeifyError::Unsupported("a step of another kind with several results").into()),
+        };
+        Ok(outputs.iter().map(|n| all[output_of(parts.graph, *n)]).collect())
     }
 
     /// The number among the distinct kernels of what becomes of a kernel.
@@ -440,6 +398,107 @@ impl Cutter<'_> {
     }
 }
 
+/// A graph in parts: what each node becomes, and where its value is.
+struct Parts<'g> {
+    graph: &'g Graph,
+    cut: Cut,
+    users: Vec<Vec<NodeIndex>>,
+    /// Where leaves are.
+    leaves: FxHashMap<NodeIndex, Place>,
+    /// The node whose buffer a node is: its own, or that of which it is a reshape.
+    memory: Vec<NodeIndex>,
+}
+
+impl<'g> Parts<'g> {
+    fn new(graph: &'g Graph, places: &FxHashMap<&Leaf, Place>, how: Purpose) -> Parts<'g> {
+        let nodes = 0..graph.len() as NodeIndex;
+        let place = |node: NodeIndex| Some((node, places[graph.nodes()[node as usize].op().leaf()?]));
+        Parts {
+            graph,
+            cut: Pass::Fuse.run(graph, || fuse(graph, how)),
+            users: graph.users(),
+            leaves: nodes.clone().filter_map(place).collect(),
+            memory: nodes.collect(),
+        }
+    }
+
+    fn is_constant(&self, node: NodeIndex) -> bool {
+        self.leaves.get(&node).is_some_and(|place| place.constant)
+    }
+
+    /// The steps that compute it, and why kernels are one that are.
+    fn steps(&mut self, how: Purpose) -> Result<(Vec<Step>, Vec<Decision>), PreScheduleError> {
+        let graph = self.graph;
+        let mut shared: FxHashMap<Shared, Vec<NodeIndex>> = FxHashMap::default();
+        for node in (0..graph.len() as NodeIndex).filter(|n| self.cut.fates[*n as usize] == Fate::Realize) {
+            if let Some(step) = Shared::of(graph, node) {
+                shared.entry(step).or_default().push(node);
+            }
+        }
+        let mut elements = orders_with_elements(graph, &self.cut.fates);
+        let mut written: FxHashSet<NodeIndex> = FxHashSet::default();
+        let mut merger = Merger::new(graph, how);
+        for node in reductions_of_reductions_last(graph) {
+            let sources = graph.sources(node);
+            match (self.cut.fates[node as usize], graph.nodes()[node as usize].op()) {
+                (_, Op::Leaf(_)) | (Fate::Free | Fate::Inline | Fate::Stage, _) => {}
+                (Fate::Alias, _) => self.memory[node as usize] = self.memory[sources[0] as usize],
+                (Fate::Realize, Op::Copy(_)) if is_transfer(graph, node) => {
+                    merger.add(Step::Copy(self.memory[sources[0] as usize], node));
+                }
+                // An output is memory of its own.
+                (Fate::Realize, Op::After) if graph.roots().contains(&node) => {
+                    merger.add(Step::Copy(self.memory[sources[0] as usize], node));
+                }
+                (Fate::Realize, Op::After) => merger.add(self.shared(sources, vec![node])),
+                (Fate::Realize, _) => match Shared::of(graph, node).and_then(|step| shared.remove(&step)) {
+                    Some(outputs) => merger.add(self.shared(sources, outputs)),
+                    None if is_step(graph, node) || written.contains(&node) => {}
+                    None => {
+                        let ranged = self.ranged(node, elements.remove(&node))?;
+                        written.extend(&ranged.outputs);
+                        Pass::Merge.time(|| merger.add(Step::Kernel(Box::new(ranged))));
+                    }
+                },
+            }
+        }
+        let roots: FxHashSet<NodeIndex> = graph.roots().iter().map(|r| self.memory[*r as usize]).collect();
+        Ok(Pass::Merge.time(|| merger.finish(|node| roots.contains(&node))))
+    }
+
+    /// A step with several results, by the buffers that it reads.
+    fn shared(&self, sources: &[NodeIndex], outputs: Vec<NodeIndex>) -> Step {
+        Step::Shared { inputs: sources.iter().map(|s| self.memory[*s as usize]).collect(), outputs }
+    }
+
+    /// The kernel of a node; or of positions in an order, and of the elements in that order.
+    fn ranged(&self, node: NodeIndex, order: Option<[NodeIndex; 2]>) -> Result<Ranged, RangeifyError> {
+        let constant = |node: NodeIndex| self.is_constant(node);
+        let made = |of, elements| rangeify(self.graph, &self.cut, &constant, of, elements);
+        let mut ranged = Pass::Rangeify.run(&(), || {
+            let ranged = match order {
+                Some([positions, sorted]) => made(positions, Some(sorted)).or_else(|_| made(node, None)),
+                None => made(node, None),
+            }?;
+            Ok::<_, RangeifyError>(Ranged { kernel: in_rows(squeeze(ranged.kernel)), ..ranged })
+        })?;
+        ranged.params.iter_mut().for_each(|p| *p = self.memory[*p as usize]);
+        Ok(ranged)
+    }
+
+    /// Whether a node is a buffer that only a loop, of which `result` is a result, wants, once: the loop may
+    /// write it.
+    fn is_own(&self, node: NodeIndex, result: NodeIndex) -> bool {
+        let graph = self.graph;
+        let by = Shared::of(graph, result);
+        let once = graph.sources(result).iter().filter(|s| **s == node).count() == 1;
+        let is_leaf = matches!(graph.nodes()[node as usize].op(), Op::Leaf(_));
+        let fresh = self.cut.fates[node as usize] == Fate::Realize && !is_leaf;
+        let alone = self.users[node as usize].iter().all(|user| Shared::of(graph, *user) == by);
+        once && fresh && alone && !graph.roots().contains(&node)
+    }
+}
+
 impl<'g> Shared<'g> {
     /// The step that a node is a result of.
     fn of(graph: &'g Graph, node: NodeIndex) -> Option<Shared<'g>> {
@@ -457,16 +516,6 @@ fn output_of(graph: &Graph, node: NodeIndex) -> usize {
         Op::Loop(_, output) | Op::Host(_, _, output) => *output,
         _ => 0,
     }
-}
-
-/// Whether a node is a buffer that only a loop, of which `result` is a result, wants, once: the loop may
-/// write it.
-fn is_own(graph: &Graph, users: &[Vec<NodeIndex>], fates: &[Fate], node: NodeIndex, result: NodeIndex) -> bool {
-    let by = Shared::of(graph, result);
-    let once = graph.sources(result).iter().filter(|s| **s == node).count() == 1;
-    let fresh = fates[node as usize] == Fate::Realize && !matches!(graph.nodes()[node as usize].op(), Op::Leaf(_));
-    let alone = users[node as usize].iter().all(|user| Shared::of(graph, *user) == by);
-    once && fresh && alone && !graph.roots().contains(&node)
 }
 
 fn spec(value: &UOp, loops: &Loops) -> BufferSpec {

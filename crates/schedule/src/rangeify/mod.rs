@@ -207,10 +207,11 @@ impl Build<'_> {
     }
 
     fn axis(&mut self, extent: &Size) -> Evaluated<(AxisId, ExprId)> {
-        let bound = extent.upper_bound().ok_or_else(|| RangeifyError::Unbounded(extent.clone()))?;
+        if extent.upper_bound().is_none() {
+            return Err(RangeifyError::Unbounded(extent.clone()));
+        }
         let id = AxisId(self.kernel.axes.len() as u32);
-        let var = Variable::internal(&format!("a{}", id.0), 0, (bound - 1).max(0))
-            .expect("the name is an identifier and the range not empty");
+        let var = Variable::counter(&format!("a{}", id.0), extent).expect("the name is an identifier");
         let at = self.kernel.exprs.index(&var);
         self.kernel.axes.push(Axis { var, extent: extent.clone() });
         for v in extent.variables() {

@@ -10,13 +10,12 @@
 //! Where the blocks lie follows from the shapes alone, so that results do not depend on the number
 //! of threads.
 
-use crate::costs::is_on_host;
 use crate::costs::limits::{groups, memory, products, registers, tasks};
 use smallvec::SmallVec;
 use std::sync::LazyLock;
 use svod_dtype::{Const, DType};
 use svod_ir::alu::Alu;
-use svod_ir::graph::{GraphError, Op, Shape, UOp};
+use svod_ir::graph::{Device, GraphError, Op, Shape, UOp};
 use svod_ir::kernel::Monoid;
 use svod_ir::rewrite::{Family, RuleSet, may_be_weights, own_dimensions};
 use svod_ir::size::Size;
@@ -73,7 +72,7 @@ fn block(node: &UOp) -> Result<Option<(&'static str, UOp)>, GraphError> {
     let found = match node.op() {
         Op::Scan(by, axis, inclusive) => {
             let made = match blocks_of_scan(node, *axis) {
-                _ if !is_on_host(node.device()) => scan_of_groups(node, *by, *axis, *inclusive)?,
+                _ if !Device::computes_on_host(node.device()) => scan_of_groups(node, *by, *axis, *inclusive)?,
                 Some(count) => scan(node, *by, *axis, *inclusive, count)?,
                 None => None,
             };
@@ -204,7 +203,7 @@ fn contraction(node: &UOp, reduced: &[usize]) -> Result<Option<UOp>, GraphError>
     let little = depth.saturating_mul(rows + columns) / (products::MORE * rows * columns);
     let most = (depth / products::MULTIPLIED).min(tasks::MANY / outer.max(1)).min(little).min(extents[axis]);
     // Where there are kernels of products by tensor cores, these divide the depth themselves.
-    let by_units = !is_on_host(node.device()) && factors.iter().all(of_half_words);
+    let by_units = !Device::computes_on_host(node.device()) && factors.iter().all(of_half_words);
     // An attention's weights make one kernel with this product.
     let chained = |factor: &UOp| reduced.iter().any(|d| may_be_weights(factor, *d));
     if by_units || most < tasks::FEW || factors.iter().any(chained) {

@@ -3,6 +3,7 @@
 use svod_dtype::{Const, DType};
 use svod_ir::graph::{Op, Pairs, UOp};
 use svod_ir::size::Size;
+use svod_runtime::control::{Control, Kind};
 
 use crate::derivative::algebra::{add, both, choose, less, mul};
 use crate::error::{Result, TensorError};
@@ -73,14 +74,24 @@ pub fn over_batches(node: &UOp, operands: &[Operand], count: &Size) -> Result<UO
         Op::Host(call, _, output) if call.function().takes_batches() => {
             UOp::host(call.function().clone(), &all()?)?.swap_remove(*output)
         }
-        other => {
-            let hint = match other {
-                Op::Rand(_) => "; draw for all examples at once, outside",
-                _ => "",
-            };
-            return Err(TensorError::unsupported("vmap", format!("`{}` is not there for batches{hint}", other.name())));
-        }
+        other => return Err(missing(other)),
     })
+}
+
+/// The error of an operation that is not there for batches, by the name that users know it by.
+fn missing(op: &Op) -> TensorError {
+    let name = match op {
+        Op::Host(call, ..) => call.function().name(),
+        other => other.name(),
+    };
+    let control = if let Op::Host(call, ..) = op { call.downcast::<Control>() } else { None };
+    let hint = match (op, control.map(Control::kind)) {
+        (Op::Rand(_), _) => "; draw for all examples at once, outside",
+        (_, Some(Kind::Branch)) => "; `where` chooses for each example",
+        (_, Some(Kind::Loop { .. })) => "; loop over all examples at once, outside",
+        _ => "",
+    };
+    TensorError::unsupported("vmap", format!("`{name}` is not there for batches{hint}"))
 }
 
 /// A pair for the batch's dimension before those of the others.

@@ -9,10 +9,10 @@ use svod_ir::graph::{HostCall, HostFunction, Op, UOp};
 use svod_ir::size::{Size, Variable};
 use svod_runtime::control::{Control, Kind, Region, Trips};
 
-use super::algebra::add;
+use super::backwards::{begin, further, marked, walked, zeros_there};
 use super::iteration::Iteration;
-use super::loops::{Names, marked, there, zeros_there};
-use super::walk::{Target, Walk};
+use super::loops::Names;
+use super::walk::Target;
 use crate::control::{Looped, Next, branch, looped};
 use crate::error::{Result, TensorError};
 
@@ -88,14 +88,6 @@ fn of_branch(control: &Control, sources: &[UOp], given: &[Option<UOp>], wanted: 
     Ok(all)
 }
 
-/// The cotangents of targets, given those of results that follow from `values`.
-fn walked(given: &[(UOp, UOp)], values: &[UOp], targets: &[Target]) -> Result<Vec<Option<UOp>>> {
-    let mut ends = targets.to_vec();
-    ends.extend(values.iter().map(Target::of));
-    let roots: Vec<UOp> = given.iter().map(|(root, _)| root.clone()).collect();
-    Walk::down_to(&roots, &ends)?.pull(given, targets)
-}
-
 /// A counted loop in reverse.
 struct Back<'a> {
     call: &'a HostCall,
@@ -160,16 +152,7 @@ impl Back<'_> {
         }
         let names = Names::over(self.number, &self.region.results);
         let states = self.states(names.first)?;
-        let mut begin = Vec::with_capacity(floats.len() + sums.len());
-        for i in &floats {
-            begin.push(match given.get(*i).and_then(Option::as_ref) {
-                Some(given) => there(given.clone(), &sources[*i])?,
-                None => zeros_there(&sources[*i])?,
-            });
-        }
-        for i in &sums {
-            begin.push(zeros_there(&sources[*i])?);
-        }
+        let begin = begin(given, sources, &floats, &sums)?;
         let (stacked, of_rows): (Vec<usize>, Vec<UOp>) =
             given.iter().enumerate().skip(carried).filter_map(|(i, g)| Some((i, g.clone()?))).unzip();
         let read = [&states[..], &sources[carried..carried + sliced], &of_rows].concat();
@@ -188,27 +171,21 @@ impl Back<'_> {
         let mut all = looped(&back, |number, now, read| {
             let mut values = [&read[..carried + sliced], outside].concat();
             let mut targets = Vec::new();
-            for i in floats.iter().chain(&rows) {
+            for i in &floats {
                 values[*i] = marked(&values[*i], &mut targets)?;
             }
             targets.extend(sums.iter().map(|i| Target::of(&values[*i])));
+            for i in &rows {
+                values[*i] = marked(&values[*i], &mut targets)?;
+            }
             let results = at(self.region, self.number, &number, &values)?;
             let seeds = floats.iter().zip(&now).map(|(i, g)| (results[*i].clone(), g.clone()));
             let given = stacked.iter().zip(&read[carried + sliced..]).map(|(i, g)| (results[*i].clone(), g.clone()));
             let mut found = walked(&seeds.chain(given).collect::<Vec<_>>(), &values, &targets)?.into_iter();
-            let mut next = Vec::with_capacity(now.len());
-            for i in &floats {
-                next.push(found.next().flatten().map_or_else(|| zeros_there(&sources[*i]), Ok)?);
-            }
+            let next = further(&mut found, &now, floats.len())?;
             let mut of_rows = Vec::with_capacity(rows.len());
             for i in &rows {
                 of_rows.push(found.next().flatten().map_or_else(|| zeros_there(&values[*i]), Ok)?);
-            }
-            for before in &now[floats.len()..] {
-                next.push(match found.next().flatten() {
-                    Some(part) => add(before, &part)?,
-                    None => before.clone(),
-                });
             }
             Ok::<_, TensorError>(Next { carried: next, condition: None, rows: of_rows })
         })?;

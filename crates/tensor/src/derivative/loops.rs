@@ -10,12 +10,13 @@
 use std::cell::Cell;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use svod_ir::graph::{Graph, LoopBody, Op, UOp, Watch};
+use svod_ir::graph::{Graph, LoopBody, Op, UOp};
 use svod_ir::size::{Size, Variable};
 
-use super::algebra::{add, padded, zeros};
+use super::algebra::{add, padded};
+use super::backwards::{begin, further, marked, walked, zeros_there};
 use super::iteration::Iteration;
-use super::walk::{Target, Walk};
+use super::walk::Target;
 use crate::error::Result;
 use crate::iterate::repeat;
 use crate::trace::Trace;
@@ -46,7 +47,7 @@ pub fn pulled(body: &LoopBody, sources: &[UOp], given: &[Option<UOp>], active: &
     let (blocks, rest) = (trips / block, trips % block);
 
     let (after, starts) = back.forward(0, &Size::ZERO, block, blocks, &sources[..body.carried()])?;
-    let mut now = back.begin()?;
+    let mut now = begin(given, sources, &back.parts.carried, &back.parts.sums)?;
     let mut rows: Vec<Vec<UOp>> = vec![Vec::new(); back.parts.rows.len()];
     if rest > 0 {
         let found = back.block(0, &Size::from(block * blocks), rest, &after, now)?;
@@ -227,21 +228,6 @@ impl Reverse<'_> {
         Ok((after, stacked))
     }
 
-    /// What is carried back from the end of the loop.
-    fn begin(&self) -> Result<Now> {
-        let mut now = Vec::new();
-        for at in &self.parts.carried {
-            now.push(match &self.given[*at] {
-                Some(given) => there(given.clone(), &self.sources[*at])?,
-                None => zeros_there(&self.sources[*at])?,
-            });
-        }
-        for at in &self.parts.sums {
-            now.push(zeros_there(&self.sources[*at])?);
-        }
-        Ok(now)
-    }
-
     /// Goes back through `length` iterations from number `first` on, at whose beginning the loop carries `states`. Gives
     /// what is carried further back, and the rows of the iterations, in their order.
     fn block(&self, depth: usize, first: &Size, length: i64, states: &[UOp], now: Now) -> Result<(Now, Vec<UOp>)> {
@@ -283,22 +269,8 @@ impl Reverse<'_> {
                 seeds.push((result.clone(), row_of(stacked, at)?));
             }
         }
-        // Nothing below is looked into twice.
-        let mut ends = targets.clone();
-        ends.extend(self.sources[self.body.carried()..].iter().map(Target::of));
-        let roots: Vec<UOp> = seeds.iter().map(|(root, _)| root.clone()).collect();
-        let found = Walk::down_to(&roots, &ends)?.pull(&seeds, &targets)?;
-        let mut found = found.into_iter();
-        let mut next = Now::new();
-        for (i, before) in now.iter().enumerate() {
-            let part = found.next().flatten();
-            next.push(match (part, i < carried.len()) {
-                (Some(part), true) => part,
-                (None, true) => zeros_there(before)?,
-                (Some(part), false) => add(before, &part)?,
-                (None, false) => before.clone(),
-            });
-        }
+        let mut found = walked(&seeds, &values, &targets)?.into_iter();
+        let next = further(&mut found, &now, carried.len())?;
         let mut own = Vec::new();
         for (node, _, _) in rows {
             let part = found.next().flatten();
@@ -338,13 +310,6 @@ impl Reverse<'_> {
     }
 }
 
-/// The value as a variable of its own, which is a target.
-pub(super) fn marked(value: &UOp, targets: &mut Vec<Target>) -> Result<UOp> {
-    let value = value.watch(&Watch::new(None))?;
-    targets.push(Target::of(&value));
-    Ok(value)
-}
-
 /// One of what is stacked.
 fn row_of(stacked: &UOp, at: &Size) -> Result<UOp> {
     let rest = stacked.shape()[1..].iter().map(|n| (Size::ZERO, n.clone()));
@@ -354,19 +319,6 @@ fn row_of(stacked: &UOp, at: &Size) -> Result<UOp> {
 
 fn without_first(value: &UOp) -> Result<UOp> {
     Ok(value.reshape(value.shape()[1..].to_vec())?)
-}
-
-/// Zeros of a value's type and shape, and where it is.
-pub(super) fn zeros_there(like: &UOp) -> Result<UOp> {
-    there(zeros(like)?, like)
-}
-
-/// A value, where another one is if it is on no device.
-pub(crate) fn there(value: UOp, like: &UOp) -> Result<UOp> {
-    Ok(match like.device().filter(|_| value.place().is_none()) {
-        Some(device) => value.copy_to(device)?,
-        None => value,
-    })
 }
 
 /// Names for the variables of loops that are made around and inside of others.

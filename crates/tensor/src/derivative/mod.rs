@@ -29,6 +29,7 @@
 
 pub(crate) mod algebra;
 pub(crate) mod attention;
+pub(crate) mod backwards;
 mod checkpoint;
 mod control;
 mod cropped;

@@ -2,9 +2,10 @@
 
 /// Points of a round of a split loop at most.
 pub(crate) const LARGEST: u64 = 1 << 48;
-/// Copies that the unrolled loops of a stage make of its body, and points that the full rounds of a stage visit for each that there is,
-/// at most: more than any tile needs, and few enough to compute.
+/// Copies that the unrolled loops of a stage make of its body at most: more than any tile needs.
 pub(crate) const MAX_COPIES: u64 = 1024;
+/// Points that the full rounds of a stage visit for each that there is, at most: few enough to compute.
+pub(crate) const MAX_PADDING: f64 = 1024.0;
 /// Lanes of a vector at most that is made of several registers.
 pub(crate) const LONGEST_VECTOR: u64 = 64;
 /// Threads of a group at most, of all loops of a stage.

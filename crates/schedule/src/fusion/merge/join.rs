@@ -369,9 +369,7 @@ fn push(stage: &mut Stage, value: usize, out: Out) -> Option<()> {
 
 fn new_axis(kernel: &mut Kernel, extent: Size) -> AxisId {
     let id = AxisId(kernel.axes.len() as u32);
-    let last = extent.upper_bound().map_or(i64::MAX >> 1, |u| (u - 1).max(0));
-    let var =
-        Variable::internal(&format!("a{}", id.0), 0, last).expect("the name is an identifier and the range not empty");
+    let var = Variable::counter(&format!("a{}", id.0), &extent).expect("the name is an identifier");
     kernel.axes.push(Axis { var, extent });
     id
 }
