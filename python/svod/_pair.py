@@ -20,14 +20,14 @@ class ValuesAndIndices(_Pair):
 
     __slots__ = ()
     __hash__ = tuple.__hash__
+    # NumPy leaves operators to the pair.
+    __array_ufunc__ = None
 
     def __getattr__(self, name: str) -> NoReturn:
         from svod._svod import Tensor
 
         hint = f": {_HINT}" if hasattr(Tensor, name) and not name.startswith("__") else ""
         raise AttributeError(f"'ValuesAndIndices' object has no attribute {name!r}{hint}")
-
-
 
 
 _HINT = "it is two tensors, values and where they are: write `.values`, or svod.amax and svod.amin, which give no pair"
@@ -49,13 +49,10 @@ def _operator(name: str, symbol: str) -> Any:
     return operator
 
 
-for _name, _symbol in {
-    **{"add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**", "matmul": "@"},
-    **{"and": "&", "or": "|", "xor": "^", "lshift": "<<", "rshift": ">>"},
-}.items():
-    for _made in (f"__{_name}__", f"__r{_name}__"):
-        setattr(ValuesAndIndices, _made, _operator(_made, _symbol))
-for _name, _symbol in {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}.items():
-    setattr(ValuesAndIndices, f"__{_name}__", _operator(f"__{_name}__", _symbol))
-for _name, _symbol in {"neg": "-", "pos": "+", "invert": "~", "abs": "abs", "float": "float", "int": "int"}.items():
+_BOTH_SIDES = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**"}
+_BOTH_SIDES |= {"matmul": "@", "and": "&", "or": "|", "xor": "^", "lshift": "<<", "rshift": ">>"}
+_ONE_SIDE = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
+_ONE_SIDE |= {"neg": "-", "pos": "+", "invert": "~", "abs": "abs", "float": "float", "int": "int"}
+
+for _name, _symbol in (_BOTH_SIDES | {f"r{name}": symbol for name, symbol in _BOTH_SIDES.items()} | _ONE_SIDE).items():
     setattr(ValuesAndIndices, f"__{_name}__", _operator(f"__{_name}__", _symbol))

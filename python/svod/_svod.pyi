@@ -335,7 +335,9 @@ class ValuesAndIndices(NamedTuple):
 
 @final
 class DType:
-    """The type of a tensor's elements; equal to NumPy's dtype of the same name, and to the name. Called, it makes a tensor.
+    """The type of a tensor's elements; equal to NumPy's dtype of the same name, and to the name.
+
+    Called, it makes a tensor.
 
     >>> import svod
     >>> svod.float64(1.5).dtype

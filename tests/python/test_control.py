@@ -90,14 +90,19 @@ def test_b4_branches_of_structures() -> None:
 
 def test_b4_numbers_become_tensors_in_tuples_too() -> None:
     for taken in (True, False):
-        a, (b, c) = svod.cond(taken, lambda x: (x, (1, 2.5)), lambda x: (x + 1j, (3, 4.5)), 2j)[0], svod.cond(
-            taken, lambda: (1, 2.5), lambda: (3, 4.5)
-        )
-        assert a.item() == (2j if taken else 3j - 1j + 1)
-        assert (b.item(), c.item()) == ((1, 2.5) if taken else (3, 4.5))
-    z, ys = svod.scan(lambda c, x: (c + x, (1, 2j)), 1j, svod.Tensor([1.0, 2.0], "complex128"))
-    assert z.item() == 3 + 1j
-    assert [y.tolist() for y in ys] == [[1, 1], [2j, 2j]]
+        x, (b, c) = svod.cond(taken, lambda s: (s[0], (1, 2.5)), lambda s: (s[1], (3, 4.5)), (5, 6))
+        assert [x.item(), b.item(), c.item()] == ([5, 1, 2.5] if taken else [6, 3, 4.5])
+    total, ys = svod.scan(lambda c, x: (c + x, (1, 2.5)), 1, svod.Tensor([1, 2]))
+    assert total.item() == 4
+    assert [y.tolist() for y in ys] == [[1, 1], [2.5, 2.5]]
+    for act in (
+        lambda: svod.cond(True, lambda: 1j, lambda: 2j),
+        lambda: svod.cond(True, lambda x: x, lambda x: x, 1j),
+        lambda: svod.scan(lambda c, x: (c, 1j), 1, svod.Tensor([1, 2])),
+        lambda: svod.while_loop(lambda z: z.abs() < 3, lambda z: z + 1, 1j),
+    ):
+        with pytest.raises(svod.UnsupportedError, match="which is of complex numbers"):
+            act()
 
 
 def test_b4_what_branches_may_not_do() -> None:

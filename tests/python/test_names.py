@@ -20,7 +20,8 @@ SPELLINGS = [("axis", "dim"), ("axis0", "dim0"), ("axis1", "dim1"), ("keepdims",
 def public() -> Iterator[tuple[str, Callable[..., Any]]]:
     for owner, of in (("Tensor.", svod.Tensor), ("svod.", svod), ("F.", F)):
         for name, item in vars(of).items():
-            if not name.startswith("_") and callable(item) and not inspect.isclass(item):
+            is_type = inspect.isclass(item) or isinstance(item, svod.DType)
+            if not name.startswith("_") and callable(item) and not is_type:
                 yield owner + name, item
     for owner, of in (("nn.", svod.nn), ("init.", svod.nn.init), ("utils.", svod.nn.utils), ("optim.", svod.optim)):
         for name in of.__all__:

@@ -205,7 +205,11 @@ ERRORS: list[tuple[Callable[[svod.Tensor], Any], type[Exception], str]] = [
     (lambda x: svod.insert(x, 7, 1, axis=0), svod.IndexError, "obj: 7 is no part of axis 0, whose extent is 2"),
     (lambda x: svod.insert(x, 0, svod.ones(4), axis=0), svod.ShapeError, r"insert: values: shape \(1, 4\)"),
     (lambda x: svod.append(x, svod.ones(2), axis=0), svod.ShapeError, "do not have the same number of axes"),
-    (lambda x: svod.apply_along_axis(svod.sum, 3, x), svod.ShapeError, "axis 3 is out of range for rank 2, which takes -2 to 2"),
+    (
+        lambda x: svod.apply_along_axis(svod.sum, 3, x),
+        svod.ShapeError,
+        "axis 3 is out of range for rank 2, which takes -2 to 2",
+    ),
     (lambda x: svod.piecewise(x, [x > 0], [1, 2, 3]), svod.ArgumentError, "1 or 2 functions are expected, not 3"),
     (lambda x: svod.select([x > 0], [x, x]), svod.ArgumentError, "as many conditions as choices"),
     (lambda x: svod.select(x, 0), svod.ArgumentTypeError, "select: index: an integer is expected"),

@@ -236,9 +236,11 @@ def test_an_explanation_reads_as_it_prints() -> None:
 def test_names_of_other_libraries_give_a_hint() -> None:
     with pytest.raises(AttributeError, match=r"no attribute 'data': t.detach\(\) is the same value"):
         svod.ones(1).data  # noqa: B018
-    with pytest.raises(AttributeError, match=r"no attribute 'data' to set: write `with svod.no_grad\(\): t.copy_\(value\)`"):
+    with pytest.raises(
+        AttributeError, match=r"no attribute 'data' to set: write `with svod.no_grad\(\): t.copy_\(value\)`"
+    ):
         svod.ones(2).data = svod.zeros(2)  # type: ignore[attr-defined]
-    with pytest.raises(AttributeError, match="'svod.Tensor' object has no attribute 'other'"):
+    with pytest.raises(AttributeError, match=r"'svod\.Tensor' object has no attribute 'other'"):
         svod.ones(2).other = 3  # type: ignore[attr-defined]
     with pytest.raises(AttributeError, match=r"'Tensor' object has no attribute 'nothing'$"):
         svod.ones(1).nothing  # noqa: B018

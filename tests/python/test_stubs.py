@@ -20,6 +20,7 @@ ROOT = Path(__file__).parents[2]
 def test_stubs_match_the_modules() -> None:
     pytest.importorskip("mypy")
     command = [sys.executable, "-m", "mypy.stubtest", "svod._svod", "svod.library"]
+    command += ["--allowlist", str(Path(__file__).parent / "data/stubs_left_out.txt")]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
     assert done.returncode == 0, done.stdout + done.stderr
 

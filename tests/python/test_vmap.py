@@ -184,7 +184,9 @@ def test_errors_say_what_to_do():
         svod.vmap(3)
     with pytest.raises(svod.UnsupportedError, match="`twice` is not there for batches"):
         svod.vmap(lambda x: svod.custom(twice, x, shape=x.shape, dtype=x.dtype))(x)
-    with pytest.raises(svod.UnsupportedError, match="`cond` is not there for batches; `where` chooses for each example"):
+    with pytest.raises(
+        svod.UnsupportedError, match="`cond` is not there for batches; `where` chooses for each example"
+    ):
         svod.vmap(lambda x: svod.cond(x.sum() > 0, lambda x: x, lambda x: -x, x))(x)
     with pytest.raises(svod.UnsupportedError, match="`scan` is not there for batches; loop over all examples at once"):
         svod.vmap(lambda x: svod.scan(lambda c, row: (c + row, c), x[0], x)[0])(x)

@@ -19,7 +19,7 @@ use crate::dtype::{AnyDType, numpy, numpy_dtype, of_descr};
 
 use crate::error::{Class, Result};
 use crate::gil::allow;
-use crate::tensor::PyTensor;
+use crate::tensor::{PyTensor, pair};
 
 /// A tensor on a device with a copy of what NumPy makes of an object: an array of any order, strides and byte
 /// order, a scalar, nested sequences. Python's floats have the default type, unless one is `named`, to which they are
@@ -42,6 +42,7 @@ pub fn literal(object: &Bound<'_, PyAny>) -> Result<Tensor> {
 /// What NumPy makes of an object that is given as an operand: floats of Python's keep all their digits until the type in
 /// which the operands meet is known.
 pub fn listed_operand(object: &Bound<'_, PyAny>) -> Result<Operand> {
+    pair::refuse(object)?;
     if let Some(there) = dlpack::gpu::value(object)? {
         return Ok(Operand::Tensor(there));
     }

@@ -77,7 +77,10 @@ impl<'a, 'py> FromPyObject<'a, 'py> for AnyTensor {
         }
         let made = match symbolic(&given) {
             Some(AnySize { size, values }) => Tensor::scalar(Operand::Size(size, values), None).map_err(Raised::from),
-            None => literal(&given),
+            None => {
+                pair::refuse(&given)?;
+                literal(&given)
+            }
         };
         Ok(AnyTensor(made?))
     }
@@ -158,7 +161,6 @@ pub fn operand(given: &Bound<'_, PyAny>) -> PyResult<Option<Operand>> {
     if let Some(number) = number(given)? {
         return Ok(Some(number));
     }
-    pair::refuse(given)?;
     match is_listed(given) || given.hasattr("__array__")? {
         true => Ok(Some(listed_operand(given)?)),
         false => Ok(None),

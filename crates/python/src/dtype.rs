@@ -9,7 +9,9 @@ use svod_dtype::{DEFAULT_INT, DType, Kind};
 use crate::error::{Class, Result};
 use crate::tensor::PyTensor;
 
-/// The type of a tensor's elements; equal to NumPy's dtype of the same name, and to the name. Called, it makes a tensor.
+/// The type of a tensor's elements; equal to NumPy's dtype of the same name, and to the name.
+///
+/// Called, it makes a tensor.
 ///
 /// >>> import svod
 /// >>> svod.float64(1.5).dtype

@@ -85,9 +85,8 @@ fn along(mut line: Vec<i128>, factor: &Factor) -> Option<Vec<i128>> {
     }
     // Of i among n the coefficient is, times how many ways there are to choose i of n, the sum over j of those to choose
     // i - j of n - j.
-    let of = |i: usize| {
-        (0..=i).try_fold(0i128, |sum, j| sum.checked_add(line[j].checked_mul(ways(degree - j, i - j)?)?))
-    };
+    let of =
+        |i: usize| (0..=i).try_fold(0i128, |sum, j| sum.checked_add(line[j].checked_mul(ways(degree - j, i - j)?)?));
     (0..=degree).map(of).collect()
 }
 

@@ -23,7 +23,9 @@ fn class(py: Python<'_>) -> PyResult<Bound<'_, PyType>> {
 pub fn refuse(given: &Bound<'_, PyAny>) -> PyResult<()> {
     if given.is_instance_of::<PyTuple>() && given.is_instance(class(given.py())?.as_any())? {
         let hint = "write `.values`, or svod.amax and svod.amin, which give no pair";
-        return Err(Class::ArgumentType.raise(format!("{NAME} is two tensors, values and where they are: {hint}")).into());
+        return Err(Class::ArgumentType
+            .raise(format!("{NAME} is two tensors, values and where they are: {hint}"))
+            .into());
     }
     Ok(())
 }

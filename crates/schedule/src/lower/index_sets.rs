@@ -138,7 +138,8 @@ impl Cutter<'_> {
     /// A new counter, unique in the phase.
     fn counter(&mut self, like: &Variable, count: &Size) -> Variable {
         self.counters += 1;
-        Variable::counter(&format!("{}_{}", like.name(), self.counters), count).expect("a counter's name is an identifier")
+        Variable::counter(&format!("{}_{}", like.name(), self.counters), count)
+            .expect("a counter's name is an identifier")
     }
 
     /// Where to cut a loop, if it is worth it.

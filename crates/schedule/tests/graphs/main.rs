@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod attention;
+mod cut;
 mod layers;
 mod linear_work;
 mod random_graphs;
