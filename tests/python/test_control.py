@@ -90,7 +90,7 @@ def test_b4_branches_of_structures() -> None:
 
 def test_b4_numbers_become_tensors_in_tuples_too() -> None:
     for taken in (True, False):
-        x, (b, c) = svod.cond(taken, lambda s: (s[0], (1, 2.5)), lambda s: (s[1], (3, 4.5)), (5, 6))
+        x, b, c = svod.cond(taken, lambda s: (s[0], 1, 2.5), lambda s: (s[1], 3, 4.5), (5, 6))
         assert [x.item(), b.item(), c.item()] == ([5, 1, 2.5] if taken else [6, 3, 4.5])
     total, ys = svod.scan(lambda c, x: (c + x, (1, 2.5)), 1, svod.Tensor([1, 2]))
     assert total.item() == 4
