@@ -12,8 +12,7 @@ use super::tasks::{Tasks, worth};
 use crate::apply::cut_in_parts;
 use crate::costs::limits::registers;
 use crate::costs::limits::tasks::{Division, FEWEST_PARTS};
-use crate::costs::operations;
-use crate::kernel::access::{extent, round, round_up};
+use crate::kernel::access::{cost, extent, round, round_up};
 use crate::kernel::contraction::stage_axes;
 use crate::language::{LoopRef, Opt, Tail, To};
 use svod_ir::kernel::{AxisId, Body, Emit, Out};
@@ -61,7 +60,7 @@ impl Choice<'_> {
         }
 
         let points = over.iter().map(|a| extent(k, *a)).fold(depth, i64::saturating_mul);
-        let tasks = worth(self.target, points.saturating_mul(operations(k)));
+        let tasks = worth(self.target, points.saturating_mul(cost(k)));
         let how = Across { column, together };
         if let Some((axis, by)) = self.parts(&how, axes, tasks) {
             let mut kernel = k.clone();

@@ -4,9 +4,9 @@ use super::tasks::{Tasks, worth};
 use super::transpose::crossed;
 use super::{Choice, is_output};
 use crate::costs::limits::{code, memory, registers, steps, sums};
-use crate::costs::{code_of_stage, longest_chain, operations};
+use crate::costs::{code_of_stage, longest_chain};
 use crate::kernel::access::{
-    bytes_of, contiguous, extent, loads_only_constants, named_reads, round, round_up, steps_along, strided,
+    bytes_of, contiguous, cost, extent, loads_only_constants, named_reads, round, round_up, steps_along, strided,
 };
 use crate::kernel::contraction::{axes_of, scans, stage_axes};
 use crate::language::{Layout, LoopRef, Opt, Read, StageHome, Tail, To};
@@ -78,7 +78,7 @@ impl Choice<'_> {
         let axes = RowAxes::of(k, out);
         let cut = self.vectors(out, &axes);
         let points = |s: usize| stage_axes(k, s).iter().map(|a| extent(k, *a)).fold(1, i64::saturating_mul);
-        let work = (0..out).map(points).fold(points(out), i64::max).saturating_mul(operations(k));
+        let work = (0..out).map(points).fold(points(out), i64::max).saturating_mul(cost(k));
         let map = matches!(k.stages[out].body, Body::Map(_));
         if let (true, 0, Some(vector)) = (map, out, cut.along)
             && let Some(across) = crossed(k, out, vector)
@@ -206,9 +206,7 @@ impl Choice<'_> {
         let k = self.kernel;
         let few = |a: &AxisId| k.axes[a.index()].extent.as_const().is_some_and(|n| (2..=code::SHORT_LOOP).contains(&n));
         let map = matches!(k.stages[out].body, Body::Map(_));
-        let Some(axis) = contiguous.filter(|a| map && operations(k) <= code::SHORT_BODY && few(a)) else {
-            return Vec::new();
-        };
+        let Some(axis) = contiguous.filter(|a| map && cost(k) <= code::SHORT_BODY && few(a)) else { return Vec::new() };
         let name = k.axes[axis.index()].var.name();
         let parts: Vec<usize> = (0..order.len()).filter(|l| order[*l].axis == name).collect();
         // One that is cut into tasks is all that there is.
@@ -401,7 +399,7 @@ impl Choice<'_> {
             }
         };
         let vectors = if reduction { self.accumulators(stage, lanes, vectors) } else { vectors };
-        let short = reduction || operations(k) <= code::SHORT_BODY || k.is_plain_reduction(stage);
+        let short = reduction || cost(k) <= code::SHORT_BODY || k.is_plain_reduction(stage);
         // Operation by operation: a processor does not see the next of several long chains that follow one another.
         let chains = !short && extent(k, axis) >= registers::CHAINS * lanes && waits(k, stage);
         let lanes =

@@ -12,8 +12,7 @@ use super::Choice;
 use super::rows::stage_vector;
 use super::tasks::{Tasks, worth};
 use crate::costs::limits::{groups, memory, registers};
-use crate::costs::operations;
-use crate::kernel::access::{extent, round_up};
+use crate::kernel::access::{cost, extent, round_up};
 use crate::language::{LoopRef, Opt, Tail, To};
 use svod_ir::kernel::{AxisId, Body, Emit};
 
@@ -27,7 +26,7 @@ impl Choice<'_> {
         let streamed = self.goes_past_caches(stage, line);
         let rows = over.iter().copied().filter(|a| Some(*a) != line);
         let points = over.iter().map(|a| extent(k, *a)).fold(extent(k, axis), i64::saturating_mul);
-        let mut wanted = Tasks { left: worth(self.target, points.saturating_mul(operations(k))) };
+        let mut wanted = Tasks { left: worth(self.target, points.saturating_mul(cost(k))) };
 
         let (mut tasks, mut outer, mut inner, mut binds) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let last = rows.clone().next_back();

@@ -4,8 +4,7 @@ use super::Choice;
 use super::rows::stage_vector;
 use super::tasks::{Tasks, worth};
 use crate::costs::limits::{memory, tasks};
-use crate::costs::operations;
-use crate::kernel::access::{extent, round_up};
+use crate::kernel::access::{cost, extent, round_up};
 use crate::kernel::contraction::scattered_axes;
 use crate::language::{LoopRef, Opt, Tail, To};
 
@@ -19,7 +18,7 @@ impl Choice<'_> {
         let lanes = self.lanes(stage);
         let vector = stage_vector(k, stage).filter(|a| apart.contains(a) && extent(k, *a) >= lanes);
         let points = over.iter().map(|a| extent(k, *a)).fold(1, i64::saturating_mul);
-        let mut wanted = Tasks { left: worth(self.target, points.saturating_mul(operations(k))) };
+        let mut wanted = Tasks { left: worth(self.target, points.saturating_mul(cost(k))) };
 
         let (mut tasks, mut inner) = (Vec::new(), Vec::new());
         let mut binds: Vec<Opt> = Vec::new();

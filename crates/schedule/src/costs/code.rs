@@ -1,29 +1,9 @@
-//! How much code a kernel is: vector instructions for a point; and how much work an operation is.
+//! How much code a kernel is: vector instructions for a point.
 
 use rustc_hash::FxHashMap;
-use svod_ir::alu::Alu;
 use svod_ir::expr::{Expr, ExprId};
 use svod_ir::kernel::{Kernel, Stage};
 use svod_ir::lowered::cost::instructions_of;
-
-/// Additions that an operation on an element takes as long as, roughly.
-pub(crate) fn operations_of(op: Alu) -> u32 {
-    match op {
-        op if op.is_transcendental() => 20,
-        Alu::Div | Alu::Sqrt | Alu::Recip | Alu::IDiv | Alu::Rem | Alu::FloorDiv | Alu::FloorMod => 4,
-        _ => 1,
-    }
-}
-
-/// Operations for a point of all of a kernel, roughly: enough to tell how many tasks it is worth.
-pub(crate) fn operations(kernel: &Kernel) -> i64 {
-    let of = |e: &Expr| match e {
-        Expr::Alu(op, _) => operations_of(*op),
-        Expr::Load { .. } => 1,
-        _ => 0,
-    };
-    kernel.exprs.iter().map(|(_, e)| i64::from(of(e))).sum::<i64>().max(1)
-}
 
 /// Vector instructions for a point of each of a kernel's stages.
 pub(crate) fn code_of(kernel: &Kernel) -> u32 {

@@ -5,7 +5,7 @@ mod code;
 mod estimate;
 pub(crate) mod limits;
 
-pub(crate) use code::{code_of, code_of_stage, longest_chain, operations, operations_of};
+pub(crate) use code::{code_of, code_of_stage, longest_chain};
 pub(crate) use estimate::Repeated;
 pub use estimate::{Caches, Decision, Estimate, Verdict};
 pub use limits::memory::OPERATIONS_PER_BYTE;

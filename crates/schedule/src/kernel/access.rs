@@ -3,6 +3,7 @@
 use crate::costs::limits::{memory, registers};
 use crate::kernel::contraction::axes_of;
 use std::cmp::Reverse;
+use svod_ir::alu::Alu;
 use svod_ir::expr::{Expr, ExprId, Mem, ParamId};
 use svod_ir::kernel::{AxisId, Kernel, Out, Param};
 use svod_ir::size::{Size, Variable};
@@ -15,6 +16,17 @@ pub(crate) fn extent(kernel: &Kernel, axis: AxisId) -> i64 {
 pub(crate) fn bytes_of(param: &Param) -> i64 {
     let extents = param.shape.iter().map(|n| n.upper_bound().unwrap_or(0));
     extents.fold(param.dtype.bytes() as i64, i64::saturating_mul)
+}
+
+/// Rough number of scalar operations per point.
+pub(crate) fn cost(k: &Kernel) -> i64 {
+    let of = |e: &Expr| match e {
+        Expr::Alu(op, _) if op.is_transcendental() => 16,
+        Expr::Alu(Alu::Div | Alu::Sqrt | Alu::Recip, _) => 4,
+        Expr::Alu(..) | Expr::Load { .. } => 1,
+        _ => 0,
+    };
+    k.exprs.iter().map(|(_, e)| of(e)).sum::<i64>().max(1)
 }
 
 /// Whether a value is the same at every run: it reads constants, and no size of it is a variable's.

@@ -2,8 +2,8 @@
 
 use super::{is_barrier, is_source};
 use crate::costs::limits::kernels::{MAX_COUNTED, MAX_REPEATED};
-use crate::costs::operations_of;
 use crate::graph::place::is_transfer;
+use svod_ir::alu::Alu;
 use svod_ir::graph::walk::NodeIndex;
 use svod_ir::graph::{Graph, Op, UOp};
 use svod_ir::lowered::cost::instructions_of;
@@ -38,7 +38,8 @@ impl Costs {
             let memory = is_source(node.op()) || is_barrier(node.op()) || is_transfer(graph, at as NodeIndex);
             let own = match node.op() {
                 _ if memory => 0,
-                Op::Alu(alu) => operations_of(*alu),
+                Op::Alu(alu) if alu.is_transcendental() => 20,
+                Op::Alu(Alu::Div | Alu::Sqrt | Alu::Recip | Alu::IDiv | Alu::Rem | Alu::FloorDiv | Alu::FloorMod) => 4,
                 Op::Rand(_) => 100,
                 op if op.is_movement() && !matches!(op, Op::Pad(..)) => 0,
                 _ => 1,
