@@ -4447,8 +4447,8 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
     """A tensor over a NumPy array's own memory, without a copy.
 
     The array must be dense, row-major and of native byte order. What is written to it later is seen
-    by what is computed later; it must not be written while something that reads it runs. A plan that was prepared before
-    may have read it already: what changes between runs is an input.
+    by what is computed later; it must not be written while something that reads it runs. A plan that was prepared
+    before may have read it already: what changes between runs is an input.
     """
 
 def empty(
