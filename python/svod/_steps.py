@@ -99,7 +99,8 @@ def custom(
 
     The function is called whenever the result is computed, in plans and loops too, with a NumPy array for
     each input, its own to keep. What it gave to a read of anything that follows from it is kept.
-    It gives an array of the declared `shape` and `dtype`; without them, of those of the first input. `shape` may be a function of the inputs' shapes, and a list of shapes, with
+    It gives an array of the declared `shape` and `dtype`; without them, of those of the first input. `shape`
+    may be a function of the inputs' shapes, and a list of shapes, with
     a list of types or one type, declares a tuple of results. Sizes and variables are inputs as well: the
     function gets their values in the run, those of loops included, as numbers.
 
