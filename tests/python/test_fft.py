@@ -87,7 +87,7 @@ def test_what_is_refused() -> None:
         lambda: svod.fft.fft(svod.zeros(2, 0)), lambda: svod.fft.fftn(x, s=(1, 2), axes=(0,)),
         lambda: svod.fft.irfft(x[:1]),
     ):  # fmt: skip
-        with pytest.raises(svod.ArgumentError):
+        with pytest.raises((svod.ArgumentError, svod.ShapeError)):
             call()
     with pytest.raises(svod.DTypeError):
         svod.fft.rfft(svod.Tensor([1j]))
