@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from collections import UserDict
+from typing import Any, TypeVar
 
 from svod._bindings import bind, bound, depends
 from svod._effects import Effects
 from svod._svod import Tensor, _changed, _Kinds, _positions, _reach, _same, _Trace, _unchanged
 
-__all__ = ["Found", "Outside", "Reached", "Written"]
+__all__ = ["Found", "Memo", "Outside", "Reached", "Written"]
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 # Packages whose functions and objects are what they are: nobody gives them other tensors.
 _LIBRARIES = frozenset(sys.stdlib_module_names) | {"numpy", "svod"}
 
 # A tensor from outside that a trace found, what stands for it unless it is a constant, and whether the result reads it.
 Found = tuple[Tensor, Tensor | None, bool]
+
+
+class Memo(UserDict[K, V]):
+    """What an object made for itself, such as functions that it jitted: a jitted function does not look into it."""
 
 
 class Written:

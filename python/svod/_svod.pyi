@@ -83,6 +83,7 @@ __all__ = [
     "_prepare_writing",
     "_pullback",
     "_pushforward",
+    "_randint",
     "_reach",
     "_released",
     "_same",
@@ -207,7 +208,6 @@ __all__ = [
     "prepare",
     "prod",
     "rand",
-    "randint",
     "randn",
     "real",
     "realize",
@@ -4351,6 +4351,17 @@ def _with_derivative(
 ) -> Tensor: ...
 def _signature(arrays: Sequence[Any], open: Sequence[builtins.int]) -> str: ...
 def _positions(some: Sequence[Tensor], among: Sequence[Tensor]) -> list[builtins.int | None]: ...
+def _randint(
+    low: builtins.int,
+    high: builtins.int,
+    shape: _Extent | Sequence[_Extent],
+    *,
+    dtype: _DTypeLike | None = None,
+    device: str | None = None,
+    generator: Generator | None = None,
+) -> Tensor:
+    """Integers uniformly distributed from `low` to before `high`."""
+
 def _reach(
     roots: tuple[Any, ...], libraries: frozenset[str], written: set[tuple[builtins.int, Any]]
 ) -> tuple[bytes, list[Tensor], tuple[Any, ...]]: ...
@@ -4590,17 +4601,6 @@ def rand(
     """Uniformly distributed in [0, 1). The numbers are drawn when this is called: a plan has the same in each run, and
     so has a function of `jit` in each call, or a loop in each iteration, in which it is called.
     """
-
-def randint(
-    low: builtins.int,
-    high: builtins.int,
-    shape: _Extent | Sequence[_Extent],
-    *,
-    dtype: _DTypeLike | None = None,
-    device: str | None = None,
-    generator: Generator | None = None,
-) -> Tensor:
-    """Integers uniformly distributed from `low` to before `high`."""
 
 def randn(
     *shape: _Extent | Sequence[_Extent],

@@ -448,3 +448,19 @@ def test_equal_positions_in_a_body_are_checked_once() -> None:
         assert svod.scan(step, svod.Tensor(0.0), svod.Tensor([0, 1, 2]))[0].item() == 32
     with pytest.raises(svod.IndexError):
         svod.scan(step, svod.Tensor(0.0), svod.Tensor([0, 7, 2]))[0].item()
+
+
+@pytest.mark.parametrize("offset", [0, 1])
+def test_an_index_that_an_input_gives_is_looked_at_when_a_body_runs(offset: int) -> None:
+    """Not when it is made, of what is in memory then."""
+    x, table = svod.Tensor(np.arange(10.0)), svod.Tensor(np.array([0, 1, 2]))
+
+    def body(carry: svod.Tensor, row: svod.Tensor) -> tuple[svod.Tensor, svod.Tensor]:
+        value = x[table[row] + offset]
+        return carry + value, value
+
+    total, values = svod.scan(body, svod.Tensor(0.0, "float64"), svod.Tensor(np.array([0, 1, 2])))
+    plan = svod.prepare(total, values, inputs=[table])
+    assert plan.run(np.array([4, 5, 6]))[0].item() == 15.0 + 3 * offset
+    with pytest.raises(svod.IndexError):
+        plan.run(np.array([0, 1, 99]))

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 import svod
+
+torch = pytest.importorskip("torch")
 
 RNG = np.random.default_rng(0)
 DTYPES = ["uint8", "int8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "bool"]
@@ -174,3 +175,10 @@ def test_observations_do_not_fit() -> None:
     for call in (svod.cov, svod.corrcoef):
         with pytest.raises(svod.ShapeError, match=f"{call.__name__}: y: 7 observations"):
             call(svod.ones(3, 7), svod.ones(2, 6))
+
+
+def test_a_list_of_edges_beside_integers_keeps_its_digits() -> None:
+    numbers, edges = np.array([16777216, 16777217, 16777218]), [16777217.0, 16777219.0]
+    counts, found = svod.histogram(svod.Tensor(numbers), edges)
+    np.testing.assert_array_equal(counts.numpy(), np.histogram(numbers, edges)[0])
+    np.testing.assert_array_equal(found.numpy(), edges)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import functools
 import gc
+import sys
 import types
 import weakref
 from collections.abc import Callable
@@ -148,6 +149,18 @@ for step in range(4):
 """
     exec(code, space)
     assert space["f"].traces == 1
+
+
+def test_a_module_that_is_imported_inside(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = types.ModuleType("settings_of_a_test")
+    settings.value = 1.0  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, settings.__name__, settings)
+    space: dict[str, Any] = {"svod": svod, "__name__": "__main__", settings.__name__: settings}
+    code = "def f(x):\n    import settings_of_a_test as m\n    return x * m.value\nf = svod.jit(f)"
+    exec(code, space)
+    assert space["f"](X).tolist() == X.tolist()
+    settings.value = 2.0  # type: ignore[attr-defined]
+    assert space["f"](X).tolist() == (2 * X).tolist()
 
 
 def helper(x: svod.Tensor) -> svod.Tensor:

@@ -156,3 +156,34 @@ def test_a_rate_that_a_program_changes_is_what_the_next_step_goes_by() -> None:
 def test_what_does_not_fit_is_refused(make: Made, says: str) -> None:
     with pytest.raises(svod.ArgumentError, match=says):
         make(optim.lr_scheduler, optimizer(svod, "SGD"))
+
+
+def test_resumed_schedules_of_one_optimizer_leave_its_rate() -> None:
+    """The rate is part of the optimizer's state, and several schedules have changed it."""
+
+    def made(library: Any, parameter: Any) -> tuple[Any, list[Any]]:
+        optimizer = library.optim.SGD([parameter], lr=1.0)
+        kinds = library.optim.lr_scheduler
+        return optimizer, [kinds.ConstantLR(optimizer, 0.5, 3), kinds.ExponentialLR(optimizer, 0.9)]
+
+    optimizer, schedules = made(svod, svod.zeros(2))
+    for _ in range(2):
+        [schedule.step() for schedule in schedules]
+    again, resumed = made(svod, svod.zeros(2))
+    again.load_state_dict(optimizer.state_dict())
+    for schedule, other in zip(resumed, schedules, strict=True):
+        schedule.load_state_dict(other.state_dict())
+        assert schedule.get_last_lr() == other.get_last_lr()
+    assert float(again.param_groups[0]["lr"]) == pytest.approx(0.405)
+    [schedule.step() for schedule in resumed + schedules]
+    assert float(again.param_groups[0]["lr"]) == pytest.approx(float(optimizer.param_groups[0]["lr"]))
+
+
+def test_one_cycle_ends_with_the_last_step_of_a_training() -> None:
+    optimizer = svod.optim.SGD([svod.zeros(2)], lr=1.0)
+    schedule = svod.optim.lr_scheduler.OneCycleLR(optimizer, 1.0, epochs=3, steps_per_epoch=4)
+    for _ in range(12):
+        optimizer.step([svod.ones(2)])
+        schedule.step()
+    with pytest.raises(svod.ArgumentError, match="step 13 of 12"):
+        schedule.step()

@@ -510,12 +510,42 @@ def test_a_warm_up_before_an_annealing_and_a_resumed_schedule() -> None:
         schedule.step()
     expected = [0.25, 0.5, 0.75, *((1 + np.cos(np.pi * t / 4)) / 2 for t in range(5))]
     np.testing.assert_allclose(found, expected, atol=1e-12)
-    other = optim.SGD([svod.zeros(1)], lr=1.0)
+    # The rate is part of the optimizer's state, and how far a schedule is part of its own.
+    other = optim.SGD([svod.zeros(1)], lr=0.125)
     again = scheduler.CosineAnnealingLR(other, 20)
     again.load_state_dict(saved)
-    assert other.param_groups[0]["lr"] == again.get_last_lr()[0] == pytest.approx((1 + np.cos(np.pi * 7 / 20)) / 2)
+    assert (other.param_groups[0]["lr"], again.last_epoch) == (0.125, 7)
+    assert again.get_last_lr()[0] == pytest.approx(expected[7])
     cycle = scheduler.OneCycleLR(optim.SGD([svod.zeros(1)], momentum=0.9), 0.1, 10)
-    for _ in range(9):
+    for _ in range(10):
         cycle.step()
-    with pytest.raises(svod.ArgumentError, match="step 10 of 10"):
+    with pytest.raises(svod.ArgumentError, match="step 11 of 10"):
         cycle.step()
+
+
+def test_rprop_begins_at_the_rate_of_its_first_step() -> None:
+    torch = pytest.importorskip("torch")
+    theirs = torch.zeros(3, dtype=torch.float64, requires_grad=True)
+    mine = svod.zeros(3, dtype="float64").requires_grad_()
+    one, other = svod.optim.Rprop([mine], lr=0.1), torch.optim.Rprop([theirs], lr=0.1)
+    for optimizer in (one, other):
+        optimizer.param_groups[0]["lr"] = 0.05
+    for gradient in ([1.0, -2.0, 0.5], [1.0, 2.0, -0.5], [1.0, 2.0, 0.5]):
+        one.step([svod.Tensor(gradient)])
+        theirs.grad = torch.tensor(gradient, dtype=torch.float64)
+        other.step()
+    np.testing.assert_allclose(mine.numpy(), theirs.detach().numpy(), rtol=1e-12)
+
+
+def test_a_closure_by_its_name() -> None:
+    w = svod.Tensor([1.0]).requires_grad_()
+    optimizer = svod.optim.ASGD([w], lr=0.5, lambd=0.0, alpha=1.5)
+
+    def closure() -> svod.Tensor:
+        optimizer.zero_grad()
+        loss = (w * 2).sum()
+        loss.backward()
+        return loss
+
+    assert optimizer.step(closure=closure).item() == 2.0
+    assert w.tolist() == [0.0]

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 import scipy.special
 import scipy.stats
-import torch
 
 import svod
 import svod.nn.functional as F
+
+torch = pytest.importorskip("torch")
 
 N = 20_000
 

@@ -445,3 +445,11 @@ def test_large_values_of_numbers_are_memory_from_the_second_write_on(make: Any) 
     y, x[1], x[2] = x * 2, 5.0, 6.0
     assert x.is_realized
     assert (y[1:3].tolist(), x[:4].tolist()) == ((make() * 2)[1:3].tolist(), [x[0].item(), 5, 6, x[3].item()])
+
+
+def test_the_sign_of_a_zero_does_not_depend_on_how_it_is_read() -> None:
+    z = svod.Tensor(np.float32([0.0, -0.0]))
+    for i, j in ((0, 1), (1, 0)):
+        for of in (svod.maximum, svod.minimum):
+            read = of(z[i], z[j])
+            assert np.signbit(np.float32(read.item())) == np.signbit(of(z[i], z[j]).numpy())

@@ -154,6 +154,15 @@ def test_parts_of_complex_numbers_are_views_and_what_is_moved_or_copied_is_none(
     assert x.tolist() == [1, 2]
 
 
+def test_what_gathers_a_gradient_of_its_own_is_no_view() -> None:
+    whole = svod.ones(3)
+    moved = whole.to("CPU").requires_grad_()
+    optimizer = svod.optim.SGD([moved], lr=0.25)
+    (moved * moved).sum().backward()
+    optimizer.step()
+    assert (moved.tolist(), whole.tolist()) == ([0.5] * 3, [1.0] * 3)
+
+
 def test_a_write_by_one_index_leaves_views_taken_earlier() -> None:
     x = svod.Tensor([[1.0, 2.0], [3.0, 4.0]])
     row = x[0]

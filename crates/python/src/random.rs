@@ -176,7 +176,7 @@ pub fn randn(
 /// Integers uniformly distributed from `low` to before `high`.
 #[explained]
 #[pyfunction]
-#[pyo3(signature = (low, high, shape, *, dtype=None, device=None, generator=None))]
+#[pyo3(name = "_randint", signature = (low, high, shape, *, dtype=None, device=None, generator=None))]
 pub fn randint(
     low: &Bound<'_, PyAny>,
     high: &Bound<'_, PyAny>,

@@ -125,12 +125,13 @@ impl<'py> Reach<'py> {
             if self.container(item, dict.len()) {
                 self.dict(dict)?;
             }
-        } else if item.is_instance_of::<PyList>() || is_deque(item)? {
-            if self.container(item, item.len()?) && !self.is_written(item, None)? {
-                let items: Vec<Bound<'py, PyAny>> = item.try_iter()?.collect::<PyResult<_>>()?;
-                self.state.number(items.len());
-                self.entry(item, None, items.clone())?;
-                self.work.extend(items);
+        } else if let Ok(list) = item.cast::<PyList>() {
+            if self.container(item, list.len()) {
+                self.listed(item, list.iter().collect())?;
+            }
+        } else if is_deque(item) {
+            if self.container(item, item.len()?) {
+                self.listed(item, item.try_iter()?.collect::<PyResult<_>>()?)?;
             }
         } else if let Ok(tuple) = item.cast::<PyTuple>() {
             if self.container(item, tuple.len()) {
@@ -143,6 +144,16 @@ impl<'py> Reach<'py> {
             }
         } else if self.is_new(item) {
             self.object(item)?;
+        }
+        Ok(())
+    }
+
+    /// The items of a list, in their order.
+    fn listed(&mut self, list: &Bound<'py, PyAny>, items: Vec<Bound<'py, PyAny>>) -> Result<()> {
+        if !self.is_written(list, None)? {
+            self.state.number(items.len());
+            self.entry(list, None, items.clone())?;
+            self.work.extend(items);
         }
         Ok(())
     }
@@ -363,10 +374,10 @@ impl<'py> Reach<'py> {
     }
 }
 
-/// Whether this is a `collections.deque`, or of a class made from it.
-fn is_deque(item: &Bound<'_, PyAny>) -> Result<bool> {
+/// Whether this is a `collections.deque`.
+fn is_deque(item: &Bound<'_, PyAny>) -> bool {
     static DEQUE: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-    Ok(item.is_instance(DEQUE.import(item.py(), "collections", "deque")?)?)
+    DEQUE.import(item.py(), "collections", "deque").is_ok_and(|deque| item.get_type().is(deque))
 }
 
 /// The names in a function's code, and in the code of functions within it: all, and those of globals.
@@ -413,8 +424,12 @@ fn globals_in<'py>(code: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
     for instruction in instructions.try_iter()? {
         let instruction = instruction?;
         let operation = instruction.getattr(pyo3::intern!(py, "opname"))?.extract::<String>()?;
+        let name = instruction.getattr(pyo3::intern!(py, "argval"))?;
         if operation.contains("GLOBAL") || operation == "LOAD_NAME" {
-            names.add(instruction.getattr(pyo3::intern!(py, "argval"))?)?;
+            names.add(name)?;
+        } else if operation == "IMPORT_NAME" {
+            // A module that is imported anew is mostly a global as well.
+            names.add(name.extract::<String>()?.split('.').next().unwrap_or_default())?;
         }
     }
     let mut sorted: Vec<String> = names.iter().map(|name| name.extract()).collect::<PyResult<_>>()?;

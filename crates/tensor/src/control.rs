@@ -232,7 +232,7 @@ struct Made {
 impl Made {
     fn of(op: &'static str, results: Vec<UOp>) -> Result<Made> {
         check_operands(op, &results)?;
-        let (lookups, flags) = Lookups::of(&Graph::new(&results), &[])?;
+        let (lookups, flags) = Lookups::of_body(&Graph::new(&results))?;
         let failed = move |flag: usize| -> Arc<dyn std::error::Error + Send + Sync> {
             let one = |at| Ok(vec![u8::from(at == flag)]);
             Arc::new(lookups.check_flags(one).err().unwrap_or(TensorError::value(op, "an index that is out of range")))

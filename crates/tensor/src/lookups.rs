@@ -46,6 +46,15 @@ impl Lookups {
     /// Checks what can be checked now, and gives the rest, with an output for each lookup by
     /// computed indices: whether one was outside.
     pub(crate) fn of(graph: &Graph, inputs: &[Leaf]) -> Result<(Lookups, Vec<UOp>)> {
+        Lookups::found(graph, inputs, false)
+    }
+
+    /// Those of a body, which runs later: what is in memory now may be an input of a plan by then.
+    pub(crate) fn of_body(graph: &Graph) -> Result<(Lookups, Vec<UOp>)> {
+        Lookups::found(graph, &[], true)
+    }
+
+    fn found(graph: &Graph, inputs: &[Leaf], is_body: bool) -> Result<(Lookups, Vec<UOp>)> {
         let (mut lookups, mut flags) = (Lookups::default(), Vec::new());
         let mut bounds: Option<Vec<Bounds>> = None;
         let mut origins: Option<Vec<Option<&Origin>>> = None;
@@ -69,14 +78,14 @@ impl Lookups {
                     lookups.inputs.push((slot, lookup(wraps)));
                     continue;
                 }
-                if is_known(leaf) {
+                if is_known(leaf) && !is_body {
                     lookup(wraps).check(extremes::of_leaf(leaf)?.into_iter().flatten())?;
                     continue;
                 }
             }
             let (least, most) = match &mut bounds {
                 Some(known) => known,
-                unknown => unknown.insert(all_bounds(graph, inputs)?),
+                unknown => unknown.insert(all_bounds(graph, inputs, is_body)?),
             }[sources[1] as usize]
                 .or(type_bounds(index.dtype()))
                 .unwrap_or((i128::MIN, i128::MAX));
@@ -217,7 +226,7 @@ fn in_memory(leaf: &Leaf) -> Result<Bounds> {
 }
 
 /// Bounds of integer nodes, as far as a lookup needs them.
-fn all_bounds(graph: &Graph, inputs: &[Leaf]) -> Result<Vec<Bounds>> {
+fn all_bounds(graph: &Graph, inputs: &[Leaf], is_body: bool) -> Result<Vec<Bounds>> {
     let needed = below_indices(graph);
     let mut all: Vec<Bounds> = Vec::with_capacity(graph.len());
     for (i, (node, sources)) in graph.iter().enumerate() {
@@ -228,7 +237,9 @@ fn all_bounds(graph: &Graph, inputs: &[Leaf]) -> Result<Vec<Bounds>> {
         let both = |f: fn(Interval, Interval) -> Interval| of(0).zip(of(1)).map(|(a, b)| f(a, b));
         let bounds = match node.op() {
             Op::Const(value) if !node.dtype().is_float() => Some((value.as_i128(), value.as_i128())),
-            Op::Leaf(leaf) if needed[i] && node.dtype().is_int() && !inputs.contains(leaf) => in_memory(leaf)?,
+            Op::Leaf(leaf) if needed[i] && node.dtype().is_int() && !is_body && !inputs.contains(leaf) => {
+                in_memory(leaf)?
+            }
             Op::Range(n) => Some((0, count(n) - 1)),
             // Outside of the source it is 0.
             Op::Take(_) | Op::Gather(_) if node.dtype().is_int() => of(0).map(|(a, b)| (a.min(0), b.max(0))),

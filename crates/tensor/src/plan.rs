@@ -220,9 +220,14 @@ fn check_read(graph: &Graph, tensors: &[&Tensor], inputs: &[Input], leaves: &[Le
         return Ok(());
     }
     let read: HashSet<&Leaf> = graph.nodes().iter().filter_map(|node| node.op().leaf()).collect();
-    // One of symbolic extents tells sizes, whatever reads its elements.
+    // One of symbolic extents tells sizes, whatever reads its elements; but not where these are read as a variable's.
     let sizes = |input: &Input| input.shape.iter().any(|n| n.as_const().is_none());
-    let unread = |input: &Input| !sizes(input) && !leaves[input.parts.clone()].iter().any(|leaf| read.contains(leaf));
+    let as_variable =
+        |leaf: &Leaf| read.iter().any(|one| one.watch() != leaf.watch() && one.watched(0) == leaf.watched(0));
+    let unread = |input: &Input| {
+        let parts = &leaves[input.parts.clone()];
+        !parts.iter().any(|leaf| read.contains(leaf)) && (!sizes(input) || parts.iter().any(as_variable))
+    };
     let Some(i) = inputs.iter().position(unread) else { return Ok(()) };
     let why = match tensors.iter().position(|tensor| tensor.is_realized()) {
         _ if uniform[i] => "it was a constant when the expression was built: realize it before that".to_owned(),

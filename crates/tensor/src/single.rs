@@ -71,7 +71,9 @@ impl Budget {
     fn may(&mut self, alu: Alu, node: &UOp) -> bool {
         let is_float = node.dtype().is_float();
         match alu {
-            Alu::Neg | Alu::Abs | Alu::Not | Alu::Max | Alu::Min | Alu::And | Alu::Or | Alu::Xor | Alu::Where => true,
+            Alu::Neg | Alu::Abs | Alu::Not | Alu::And | Alu::Or | Alu::Xor | Alu::Where => true,
+            // Of zeros of both signs a kernel gives either.
+            Alu::Max | Alu::Min => !is_float,
             Alu::Lt | Alu::Le | Alu::Eq | Alu::Ne => true,
             Alu::Add | Alu::Sub | Alu::Mul | Alu::Div | Alu::Sqrt if is_float => {
                 matches!(node.dtype(), DType::F32 | DType::F64) && std::mem::replace(&mut self.rounds, false)

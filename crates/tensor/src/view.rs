@@ -45,6 +45,10 @@ impl Tensor {
     /// Where the handle is a view of a tensor in use.
     fn check_no_view(&self, op: &'static str) -> Result<()> {
         let Some(view) = self.handle().view().and_then(in_use) else { return Ok(()) };
+        // What gathers a gradient of its own is a tensor of its own, as after `x.to(device).requires_grad_()`.
+        if self.requires_grad() && self.is_leaf() {
+            return Ok(());
+        }
         let Some(base) = view.base.upgrade() else { return Ok(()) };
         let (of, by) = (Tensor::of_handle(base).described(), view.by);
         let instead = match by {

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from numbers import Integral
 from typing import Any
 
+import numpy as np
+
 from svod._svod import (
     ArgumentError,
     ArgumentTypeError,
@@ -397,7 +399,9 @@ def _edges_of(name: str, x: Tensor, bins: Any, range: Sequence[float] | None) ->
         if bins < 1:
             raise ArgumentError(f"{name}: bins: at least one bin is expected, not {bins}")
         return _edges(x, int(bins), range)
-    edges = beside(bins, [x])
+    # A list of edges beside integers keeps its digits.
+    is_list = not isinstance(bins, (Tensor, np.ndarray)) and not x.dtype.is_floating_point
+    edges = Tensor(bins, dtype=float64) if is_list else beside(bins, [x])
     if edges.ndim != 1 or edges.shape[0] < 2:
         raise ShapeError(f"{name}: bins: a vector of two edges or more is expected, not shape {tuple(edges.shape)}")
     return edges

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from svod._svod import ArgumentError, Generator, Tensor, float64, rand, randint, randn
+from svod._svod import ArgumentError, Generator, Tensor, _randint, float64, rand, randn
 from svod.library.dtypes import iinfo
 from svod.library.random import _below
 
@@ -56,7 +56,7 @@ def random(x: Tensor, /, low: int = 0, to: int | None = None, *, generator: Gene
         )
     if to <= low:
         raise ArgumentError(f"random_: to is above {low}, not {to}")
-    return _like(x, randint(low, to, x.shape, generator=generator))
+    return _like(x, _randint(low, to, x.shape, generator=generator))
 
 
 def uniform(x: Tensor, /, low: float = 0, to: float = 1, *, generator: Generator | None = None) -> Tensor:

@@ -24,6 +24,7 @@ from svod._svod import (
     ArgumentTypeError,
     Generator,
     Tensor,
+    _randint,
     _tensor,
     arange,
     float32,
@@ -32,7 +33,6 @@ from svod._svod import (
     randn,
     where,
 )
-from svod._svod import randint as _randint
 from svod.library.elementwise import nextafter
 from svod.library.gammas import _behind_log
 from svod.library.manipulation import _extents, broadcast_shapes
@@ -218,7 +218,12 @@ def normal(
     """
     whole: Any = shape
     given = [one for one in (shape, mean, std, size) if one is not None]
-    if size is not None or isinstance(std, (list, tuple)) or _is_mean(shape):
+    if (
+        size is not None
+        or isinstance(std, (list, tuple))
+        or _is_mean(shape)
+        or (shape is None and (_is_mean(mean) or _is_mean(std)))
+    ):
         if shape is not None and mean is not None:
             if std is not None and size is not None:
                 raise ArgumentTypeError("normal: shape and size are one argument: give only one of them")

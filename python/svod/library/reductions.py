@@ -548,7 +548,9 @@ def _quantile(
     if x.dtype.is_complex:
         raise DTypeError(f"{name}: real numbers are expected, not {x.dtype.name}")
     if isinstance(axis, Sequence):
-        axes = tuple(dict.fromkeys(_counted(name, one, x.ndim) for one in axis))
+        axes = tuple(_counted(name, one, x.ndim) for one in axis)
+        if len(set(axes)) < len(axes):
+            raise ArgumentError(f"{name}: an axis of {tuple(axis)} is there twice")
         rest = [one for one in range(x.ndim) if one not in axes]
         joined = x.permute(*rest, *axes).flatten(len(rest)) if axes else x.unsqueeze(-1)
         made = _quantile(name, joined, q, -1, False, interpolation, without_nan)

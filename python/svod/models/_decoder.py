@@ -8,7 +8,6 @@ keys and values are memory that the second plan reads and that one row a token i
 from __future__ import annotations
 
 import functools
-from collections import UserDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -16,6 +15,7 @@ import numpy as np
 
 import svod
 from svod import nn
+from svod._reach import Memo
 from svod._svod import (
     ArgumentError,
     ArgumentTypeError,
@@ -103,14 +103,11 @@ class Decoder(nn.Module):
         self._padding = config.get("pad_token_id")
         ends = config.get("eos_token_id", ())
         self._ends = (ends,) if isinstance(ends, int) else tuple(ends)
-        # No dict, which would be part of what the plans are traced with.
-        self._steps: UserDict[tuple[int, int, bool], tuple[Callable[..., Any], Callable[..., Any], Variable]] = (
-            UserDict()
-        )
+        self._steps: Memo[tuple[int, int, bool], tuple[Callable[..., Any], Callable[..., Any], Variable]] = Memo()
 
     def __getstate__(self) -> dict[str, Any]:
         # A copy compiles plans of its own.
-        return {**self.__dict__, "_steps": UserDict()}
+        return {**self.__dict__, "_steps": Memo()}
 
     def hidden(self, ids: Tensor, cache: Cache) -> Tensor:
         """What the last layer gives for tokens behind those of the cache, `(batch, length, width)`."""

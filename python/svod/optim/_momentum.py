@@ -83,6 +83,7 @@ class ASGD(Optimizer):
     """
 
     _clock: ClassVar[Mapping[str, float]] = {"step": 0.0, "eta": 0.0, "mu": 1.0}
+    _fractions = frozenset()
 
     def __init__(
         self,

@@ -14,8 +14,6 @@ from svod.nn._statistics import pending
 
 __all__ = ["Optimizer", "ParamGroup"]
 
-# Numbers below 1, of which 1 stands for an average that forgets nothing.
-_FRACTIONS = ("betas", "momentum", "alpha", "rho")
 # State that other state of the same name in PyTorch does not have: the weights of 16-bit parameters, in 32 bits.
 _MASTER = "master"
 _STEP = "step"
@@ -116,6 +114,8 @@ class Optimizer:
 
     # Options that are no real numbers, which compiled code is made for.
     _structural: ClassVar[frozenset[str]] = frozenset()
+    # Numbers below 1, of which 1 stands for an average that forgets nothing.
+    _fractions: ClassVar[frozenset[str]] = frozenset({"betas", "momentum", "alpha", "rho"})
     # Numbers in common, and what they begin with.
     _clock: ClassVar[Mapping[str, float]] = {_STEP: 0.0}
 
@@ -168,14 +168,22 @@ class Optimizer:
                 forget_gradient(parameter, set_to_none)
 
     @checked
-    def step(self, gradients: Sequence[Tensor | None] | Mapping[str, Tensor] | Callable[[], Any] | None = None) -> Any:
+    def step(
+        self,
+        gradients: Sequence[Tensor | None] | Mapping[str, Tensor] | Callable[[], Any] | None = None,
+        closure: Callable[[], Any] | None = None,
+    ) -> Any:
         """Writes the parameters anew, from their `grad` or from `gradients`; those without a gradient stay.
 
         `gradients` are one for each parameter, in order, or by the names that the parameters were given with, as
-        `svod.value_and_grad` gives them for a module. A function in their place is called first, to compute the loss
-        and call `backward`, as PyTorch's closures do: its loss is given back.
+        `svod.value_and_grad` gives them for a module. A function in their place, or a `closure`, is called first, to
+        compute the loss and call `backward`, as PyTorch's closures do: its loss is given back.
         """
         loss = None
+        if closure is not None:
+            if gradients is not None:
+                raise ArgumentTypeError("step: gradients, or a closure that computes them: give only one of them")
+            gradients = closure
         if callable(gradients):
             with enable_grad():
                 loss, gradients = gradients(), None
@@ -256,7 +264,7 @@ class Optimizer:
             return value
         several = value if isinstance(value, (tuple, list)) else (value,)
         for number in several:
-            at_most = 1 if name in _FRACTIONS else float("inf")
+            at_most = 1 if name in self._fractions else float("inf")
             if not 0 <= number <= at_most or (name == "betas" and number == 1):
                 raise ArgumentError(f"{type(self).__name__}: {name}={value}")
         numbers = tuple(Tensor(float(number), dtype=float64).realize() for number in several)

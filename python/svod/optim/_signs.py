@@ -72,16 +72,17 @@ class Rprop(Optimizer):
         super().__init__(params, lr=lr, etas=etas, step_sizes=step_sizes, maximize=maximize)
 
     def _buffers(self, group: ParamGroup) -> Mapping[str, float]:
-        return {"prev": 0.0, "step_size": group["lr"]}
+        return {"prev": 0.0, "step_size": 0.0}
 
     def _advance(self, h: Any, clock: Any) -> tuple[Mapping[str, Tensor], Mapping[str, Any]]:
         (shorter, longer), (least, most) = h.etas, h.step_sizes
-        return {"step": clock.step + 1}, {"shorter": shorter, "longer": longer, "least": least, "most": most}
+        numbers = {"shorter": shorter, "longer": longer, "least": least, "most": most}
+        return {"step": clock.step + 1}, {**numbers, "lr": h.lr, "first": clock.step == 0}
 
     def _update(self, p: Tensor, g: Tensor, s: Any, k: Any) -> tuple[Tensor, Mapping[str, Tensor]]:
         same = g * s.prev
         turned = same < 0
-        d = s.step_size * where(same > 0, k.longer, where(turned, k.shorter, 1.0))
+        d = where(k.first > 0, k.lr, s.step_size) * where(same > 0, k.longer, where(turned, k.shorter, 1.0))
         d = d.maximum(k.least).minimum(k.most)
         g = where(turned, 0.0, g)
         return p - g.sign() * d, {"prev": g, "step_size": d}

@@ -9,28 +9,12 @@ use std::sync::Arc;
 use svod_dtype::DType;
 use svod_ir::alu::Alu;
 use svod_ir::buffer::HostBuffer;
-use svod_ir::graph::key::{BindMismatch, GraphKey};
-use svod_ir::graph::{Graph, GraphError, Leaf, LeafClass, UOp};
+use svod_ir::graph::key::GraphKey;
+use svod_ir::graph::{Graph, Leaf, LeafClass, UOp};
 use svod_ir::size::{Size, Variable};
 use svod_schedule::{Item, PreSchedule, Purpose, Slot, create_pre_schedule};
 
-#[derive(Debug)]
-enum Refused {
-    Graph(GraphError),
-    Bind(BindMismatch),
-}
-
-impl From<GraphError> for Refused {
-    fn from(error: GraphError) -> Self {
-        Refused::Graph(error)
-    }
-}
-
-impl From<BindMismatch> for Refused {
-    fn from(error: BindMismatch) -> Self {
-        Refused::Bind(error)
-    }
-}
+type Refused = Box<dyn std::error::Error>;
 
 /// A parameter like a value.
 fn param(like: &UOp, slot: u32) -> Leaf {

@@ -128,6 +128,15 @@ thread_local! {
     static WRITES: Cell<bool> = const { Cell::new(false) };
 }
 
+/// Ends what [`WRITES`] tells, however a rule ends.
+struct Writes;
+
+impl Drop for Writes {
+    fn drop(&mut self) {
+        WRITES.set(false);
+    }
+}
+
 impl Written {
     /// None of a rule that fails: whoever takes the derivative learns why. None within a rule either, which may be part of its own
     /// derivative, as sines and cosines are.
@@ -135,8 +144,9 @@ impl Written {
         if WRITES.replace(true) {
             return None;
         }
+        let writes = Writes;
         let parts = example(value.shape(), value.dtype()).ok().and_then(|(g, leaf)| Some((pull(&g).ok()?, leaf)));
-        WRITES.set(false);
+        drop(writes);
         let (mut parts, leaf) = parts.filter(|(parts, _)| parts.len() == operands.len())?;
         let roots: Vec<UOp> = parts.iter().flatten().map(Tensor::uop).collect();
         let found = Graph::new(&roots);

@@ -85,7 +85,8 @@ class OneCycleLR(_WithMomentum):
         super().__init__(optimizer, last_epoch)
 
     def _between(self, levels: Sequence[float], step: int) -> float:
-        if step > self.total_steps - 1:
+        # The last step of a training is followed by one of the schedule.
+        if step > self.total_steps:
             raise ArgumentError(f"OneCycleLR: step {step} of {self.total_steps}")
         begin, before = 0.0, 0
         for end, level in self._parts[:-1]:
@@ -94,7 +95,7 @@ class OneCycleLR(_WithMomentum):
             begin, before = end, level
         else:
             end, level = self._parts[-1]
-        share = (step - begin) / (end - begin) if end != begin else 0.0
+        share = min((step - begin) / (end - begin), 1.0) if end != begin else 0.0
         one, other = levels[before], levels[level]
         return other + (one - other) * ((1 - share) if self._is_linear else (1 + cos(pi * share)) / 2)
 

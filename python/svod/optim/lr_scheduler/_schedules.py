@@ -93,14 +93,15 @@ class LRScheduler:
         return list(self._last_lr)
 
     def state_dict(self) -> dict[str, Any]:
-        """The number of steps and the rates at the start."""
-        return {"last_epoch": self.last_epoch, "base_lrs": list(self.base_lrs)}
+        """The number of steps, the rates at the start and those that were set last."""
+        return {"last_epoch": self.last_epoch, "base_lrs": list(self.base_lrs), "_last_lr": list(self._last_lr)}
 
     @checked
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Goes on where another schedule of the same kind was."""
+        """Goes on where another schedule of the same kind was; the rate itself is part of the optimizer's state."""
         self.last_epoch, self.base_lrs = state_dict["last_epoch"], list(state_dict["base_lrs"])
-        self._set([self._rate(base, self.last_epoch, at) for at, base in enumerate(self.base_lrs)])
+        rates = [group["lr"] for group in self.optimizer.param_groups]
+        self._last_lr = list(state_dict.get("_last_lr", rates))
 
 
 def each(name: str, what: str, given: Any, optimizer: Optimizer) -> list[Any]:
