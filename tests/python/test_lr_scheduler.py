@@ -179,6 +179,18 @@ def test_resumed_schedules_of_one_optimizer_leave_its_rate() -> None:
     assert float(again.param_groups[0]["lr"]) == pytest.approx(float(optimizer.param_groups[0]["lr"]))
 
 
+def test_a_cycle_after_a_warm_up_leaves_it_its_rate() -> None:
+    optimizer = svod.optim.SGD([svod.zeros(2)], lr=1.0, momentum=0.9)
+    kinds = svod.optim.lr_scheduler
+    parts = [kinds.LinearLR(optimizer, 0.1, 1, 3), kinds.CyclicLR(optimizer, 0.01, 0.5, 2)]
+    schedule = kinds.SequentialLR(optimizer, parts, [3])
+    rates = []
+    for _ in range(6):
+        rates += schedule.get_last_lr()
+        schedule.step()
+    np.testing.assert_allclose(rates, [0.1, 0.4, 0.7, 0.01, 0.255, 0.5])
+
+
 def test_one_cycle_ends_with_the_last_step_of_a_training() -> None:
     optimizer = svod.optim.SGD([svod.zeros(2)], lr=1.0)
     schedule = svod.optim.lr_scheduler.OneCycleLR(optimizer, 1.0, epochs=3, steps_per_epoch=4)

@@ -152,7 +152,8 @@ class CyclicLR(_WithMomentum):
             raise ArgumentError(f"CyclicLR: mode is one of {', '.join(scales)}, not {mode!r}")
         if scale_mode not in ("cycle", "iterations"):
             raise ArgumentError(f'CyclicLR: scale_mode is "cycle" or "iterations", not {scale_mode!r}')
-        own = each("CyclicLR", "rates", base_lr, optimizer)
+        # Its own, which other schedules of the optimizer do not begin with.
+        self._lowest = each("CyclicLR", "rates", base_lr, optimizer)
         self.max_lrs = each("CyclicLR", "rates", max_lr, optimizer)
         down = step_size_up if step_size_down is None else step_size_down
         self.total_size = step_size_up + down
@@ -160,9 +161,8 @@ class CyclicLR(_WithMomentum):
         self._scale = scales[mode] if scale_fn is None else scale_fn
         self._by_cycle = scale_mode == "cycle" if scale_fn is not None else mode != "exp_range"
         self._cycle(optimizer, cycle_momentum, base_momentum, max_momentum)
-        for group, rate in zip(optimizer.param_groups, own, strict=True):
-            group._initial["lr"] = rate
         super().__init__(optimizer, last_epoch)
+        self.base_lrs = list(self._lowest)
 
     def _height(self, step: int) -> float:
         """The share of the way from the one end to the other."""
@@ -172,7 +172,8 @@ class CyclicLR(_WithMomentum):
         return share * self._scale(cycle if self._by_cycle else step)
 
     def _rate(self, base: float, step: int, group: int) -> float:
-        return float(base + (self.max_lrs[group] - base) * self._height(step))
+        low = self._lowest[group]
+        return float(low + (self.max_lrs[group] - low) * self._height(step))
 
     def _momentum_at(self, step: int, group: int) -> float:
         high, low = self.max_momentums[group], self.base_momentums[group]

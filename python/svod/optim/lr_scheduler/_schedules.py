@@ -29,7 +29,8 @@ __all__ = [
 class LRScheduler:
     """Base of schedules: `_rate` gives the rate of a group at a step, from the group's own at the start.
 
-    Several schedules of one optimizer multiply, as PyTorch's do.
+    Schedules that follow from the rate before multiply where an optimizer has several, as PyTorch's do; those that
+    follow from the step alone, such as `LambdaLR` and `OneCycleLR`, set the rate.
     """
 
     def __init_subclass__(cls, **options: Any) -> None:
