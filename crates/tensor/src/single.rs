@@ -100,7 +100,8 @@ mod tests {
         let at = |i: i64, j: i64| x.get(&[i.into(), j.into()]).unwrap();
         assert_eq!(read(at(1, 0)), Some(4.0));
         assert_eq!(read(at(0, 0).lt(at(1, 0)).unwrap()), Some(1.0));
-        assert_eq!(read(at(0, 0).maximum(at(1, 1)).unwrap().ne(0).unwrap()), Some(1.0));
+        let number = |i: i64, j: i64| at(i, j).cast(DType::I32).unwrap();
+        assert_eq!(read(number(0, 0).maximum(number(0, 1)).unwrap().ne(0).unwrap()), Some(1.0));
         assert_eq!(read(at(0, 1).mul(at(0, 0)).unwrap()), Some(-3.0));
         assert_eq!(read(at(0, 1).abs().unwrap().cast(DType::I64).unwrap().mul(3).unwrap().add(1).unwrap()), Some(7.0));
         assert!(!x.get(&[0.into(), 0.into()]).unwrap().mul(2.0).unwrap().is_realized());
@@ -112,6 +113,8 @@ mod tests {
         let at = |i: i64| x.get(&[i.into()]).unwrap();
         assert_eq!(read(at(0).mul(at(1)).unwrap().add(at(0)).unwrap()), None);
         assert_eq!(read(at(0).exp().unwrap()), None);
+        // Of zeros of both signs.
+        assert_eq!(read(at(0).maximum(at(1)).unwrap()), None);
         assert_eq!(read(at(0).cast(DType::F16).unwrap().add(at(1).cast(DType::F16).unwrap()).unwrap()), None);
         assert_eq!(read(x.add(1).unwrap()), None);
         // Of many operations a kernel is made.
