@@ -40,35 +40,22 @@ fn of_contraction(value: &UOp, kept: &Kept) -> Result<Option<UOp>> {
     let mut rest = kept.iter().cloned();
     let inside: Kept =
         (0..source.rank()).map(|axis| if axes.contains(&axis) { None } else { rest.next().flatten() }).collect();
-    Ok(Some(of_terms(&source, &inside)?.reduce(Monoid::Sum, axes)?))
+    Ok(Some(of_terms(&source, &inside, false)?.reduce(Monoid::Sum, axes)?))
 }
 
-/// The part of what is summed: of both factors of a product, as far as these are movements.
-fn of_terms(value: &UOp, kept: &Kept) -> Result<UOp> {
+/// The part of what is summed, by parts of what it was moved from, and of both factors if it is a product.
+fn of_terms(value: &UOp, kept: &Kept, is_factor: bool) -> Result<UOp> {
     if kept.iter().all(Option::is_none) {
         return Ok(value.clone());
     }
-    if let Op::Alu(op) = value.op() {
-        let operands = value.sources().iter().map(|x| of_moved(x, kept)).collect::<Result<Vec<_>>>()?;
+    if let (Op::Alu(op), false) = (value.op(), is_factor) {
+        let operands = value.sources().iter().map(|x| of_terms(x, kept, true)).collect::<Result<Vec<_>>>()?;
         return Ok(UOp::alu(*op, &operands)?);
     }
     if let Some(source) = value.source()
         && let Some(below) = moved(value, &source, kept)
     {
-        return again(value, &of_terms(&source, &below)?, kept);
-    }
-    of_moved(value, kept)
-}
-
-/// The part of a value, by parts of what it was moved from.
-fn of_moved(value: &UOp, kept: &Kept) -> Result<UOp> {
-    if kept.iter().all(Option::is_none) {
-        return Ok(value.clone());
-    }
-    if let Some(source) = value.source()
-        && let Some(below) = moved(value, &source, kept)
-    {
-        return again(value, &of_moved(&source, &below)?, kept);
+        return again(value, &of_terms(&source, &below, is_factor)?, kept);
     }
     let to = |(axis, part): (usize, &Option<Range<i64>>)| match part {
         Some(part) => (Size::from(part.start), Size::from(part.end)),
