@@ -40,7 +40,7 @@ SUBJECTS: dict[str, tuple[str, str]] = {
         "all amax amin any argmax argmin logsumexp max mean median min prod std sum var",
     ),
     "Running reductions": ("statistics", "cummax cummin cumprod cumsum"),
-    "Statistics and counting": ("counting", ""),
+    "Statistics and counting": ("counting histograms", ""),
     "Movement": (
         "arrangement copies edits manipulation patterns",
         "cat chunk flatten narrow outer permute repeat_interleave split stack swapaxes t transpose unflatten unsqueeze",

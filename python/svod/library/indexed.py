@@ -11,8 +11,9 @@ import numpy as np
 
 from svod._place import known
 from svod._svod import ArgumentError, ArgumentTypeError, ShapeError, Tensor, _tensor, arange, stack, where, zeros
+from svod.library._axes import axis_of
 from svod.library._spelling import beside
-from svod.library.manipulation import _counted, _extents, broadcast_shapes
+from svod.library.manipulation import _extents, broadcast_shapes
 
 __all__ = [
     "apply",
@@ -162,7 +163,7 @@ def index_reduce(
     if x.ndim == 0:
         source = source.reshape(1)
         return index_reduce(x.reshape(1), axis, index, source, reduce, include_self=include_self).reshape(())
-    axis = _counted("index_reduce", axis, x.ndim)
+    axis = axis_of("index_reduce", axis, x.ndim)
     if index.ndim != 1 or source.ndim != x.ndim or source.shape[axis] != index.shape[0]:
         raise ShapeError(f"index_reduce: index {tuple(index.shape)} and source {tuple(source.shape)} do not fit")
     at = index.reshape(*(-1 if one == axis else 1 for one in range(x.ndim))).expand(*source.shape)
@@ -301,7 +302,7 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int], /) -> tuple[Tenso
 
 def _at(name: str, x: Tensor, axis: int, index: Any) -> tuple[Any, ...]:
     """The index of what is at a position, or positions, of an axis."""
-    return (*(slice(None),) * _counted(name, axis, x.ndim), index)
+    return (*(slice(None),) * axis_of(name, axis, x.ndim), index)
 
 
 def _each(x: Tensor, others: tuple[Tensor, ...], callable: Callable[..., Any]) -> Tensor:

@@ -255,13 +255,6 @@ def _extents(shape: int | Sequence[int]) -> tuple[Any, ...]:
     return tuple(shape) if isinstance(shape, Sequence) else (shape,)
 
 
-def _counted(name: str, axis: int, rank: int) -> int:
-    """An axis counted from the first."""
-    if not -rank <= axis < rank:
-        raise ShapeError(f"{name}: axis {axis} is out of range for rank {rank}")
-    return axis % rank
-
-
 def _one_slice(x: Tensor, axis: int) -> tuple[Any, ...]:
     """The shape of one slice across an axis."""
     shape = [*x.shape]

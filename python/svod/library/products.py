@@ -9,7 +9,8 @@ from operator import add
 from typing import Any
 
 from svod._svod import ArgumentError, ShapeError, Tensor, _operands, _tensor, arange, where
-from svod.library.manipulation import _counted, broadcast_shapes
+from svod.library._axes import axis_of
+from svod.library.manipulation import broadcast_shapes
 
 __all__ = [
     "addbmm",
@@ -223,7 +224,7 @@ def tensordot(x1: Any, x2: Any, /, axes: int | tuple[Sequence[int], Sequence[int
             raise ArgumentError(f"tensordot: axes is at most the rank of {a.shape} and of {b.shape}, not {axes}")
         of_a, of_b = [*range(a.ndim - axes, a.ndim)], [*range(axes)]
     else:
-        of_a, of_b = ([_counted("tensordot", axis, x.ndim) for axis in of] for of, x in zip(axes, (a, b), strict=True))
+        of_a, of_b = ([axis_of("tensordot", axis, x.ndim) for axis in of] for of, x in zip(axes, (a, b), strict=True))
     extents = [[x.shape[axis] for axis in of] for of, x in ((of_a, a), (of_b, b))]
     if extents[0] != extents[1]:
         raise ShapeError(f"tensordot: axes of extents {extents[0]} of {a.shape} and {extents[1]} of {b.shape} differ")

@@ -21,8 +21,9 @@ from svod._svod import (
     full,
     where,
 )
+from svod.library._axes import axis_of
 from svod.library._spelling import beside
-from svod.library.manipulation import _counted, _one_slice
+from svod.library.manipulation import _one_slice
 
 __all__ = [
     "aminmax",
@@ -548,7 +549,7 @@ def _quantile(
     if x.dtype.is_complex:
         raise DTypeError(f"{name}: real numbers are expected, not {x.dtype.name}")
     if isinstance(axis, Sequence):
-        axes = tuple(_counted(name, one, x.ndim) for one in axis)
+        axes = tuple(axis_of(name, one, x.ndim) for one in axis)
         if len(set(axes)) < len(axes):
             raise ArgumentError(f"{name}: an axis of {tuple(axis)} is there twice")
         rest = [one for one in range(x.ndim) if one not in axes]

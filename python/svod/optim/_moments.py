@@ -35,6 +35,11 @@ class _Moments(Optimizer):
         }
 
     @staticmethod
+    def _decayed(p: Tensor, g: Tensor, k: Any, decoupled: bool) -> tuple[Tensor, Tensor]:
+        """The weights and the gradient, of which one is with the decay of weights."""
+        return (k.keep * p, g) if decoupled else (p, g + k.decay * p)
+
+    @staticmethod
     def _averaged(g: Tensor, s: Any, k: Any) -> tuple[Tensor, Tensor]:
         """The new `m` and `v`."""
         return s.exp_avg.lerp(g, k.new1), k.beta2 * s.exp_avg_sq + k.new2 * g * g
@@ -79,10 +84,7 @@ class Adam(_Moments):
         }
 
     def _update(self, p: Tensor, g: Tensor, s: Any, k: Any) -> tuple[Tensor, Mapping[str, Tensor]]:
-        if self._decoupled:
-            p = k.keep * p
-        else:
-            g = g + k.decay * p
+        p, g = self._decayed(p, g, k, self._decoupled)
         m, v = self._averaged(g, s, k)
         after, largest = {"exp_avg": m, "exp_avg_sq": v}, v
         if hasattr(s, "max_exp_avg_sq"):
@@ -159,10 +161,7 @@ class NAdam(_Moments):
         }
 
     def _update(self, p: Tensor, g: Tensor, s: Any, k: Any) -> tuple[Tensor, Mapping[str, Tensor]]:
-        if k.decoupled:
-            p = k.keep * p
-        else:
-            g = g + k.decay * p
+        p, g = self._decayed(p, g, k, k.decoupled)
         m, v = self._averaged(g, s, k)
         moved = (k.of_gradient * g + k.of_average * m) / (v.sqrt() / k.root + k.eps)
         return p - moved, {"exp_avg": m, "exp_avg_sq": v}
@@ -298,9 +297,6 @@ class RAdam(_Moments):
         }
 
     def _update(self, p: Tensor, g: Tensor, s: Any, k: Any) -> tuple[Tensor, Mapping[str, Tensor]]:
-        if k.decoupled:
-            p = k.keep * p
-        else:
-            g = g + k.decay * p
+        p, g = self._decayed(p, g, k, k.decoupled)
         m, v = self._averaged(g, s, k)
         return p - k.by_average * m - k.by_both * m / (v.sqrt() + k.eps), {"exp_avg": m, "exp_avg_sq": v}

@@ -114,10 +114,8 @@ def each(name: str, what: str, given: Any, optimizer: Optimizer) -> list[Any]:
     return several
 
 
-class LambdaLR(LRScheduler):
-    """The rate times `lr_lambda(step)`: one function for all groups, or one for each."""
-
-    _chains = False
+class _Factors(LRScheduler):
+    """Factors of the rate that functions give: one for all groups, or one for each."""
 
     def __init__(
         self,
@@ -125,8 +123,14 @@ class LambdaLR(LRScheduler):
         lr_lambda: Callable[[int], float] | Sequence[Callable[[int], float]],
         last_epoch: int = -1,
     ) -> None:
-        self._factors = each("LambdaLR", "functions", lr_lambda, optimizer)
+        self._factors = each(type(self).__name__, "functions", lr_lambda, optimizer)
         super().__init__(optimizer, last_epoch)
+
+
+class LambdaLR(_Factors):
+    """The rate times `lr_lambda(step)`: one function for all groups, or one for each."""
+
+    _chains = False
 
     def _rate(self, base: float, step: int, group: int) -> float:
         return float(base * self._factors[group](step))
@@ -209,7 +213,7 @@ class CosineAnnealingLR(LRScheduler):
         return self.eta_min + (base - self.eta_min) * (1 + cos(pi * step / self.T_max)) / 2
 
 
-class MultiplicativeLR(LRScheduler):
+class MultiplicativeLR(_Factors):
     """The rate of the step before times `lr_lambda(step)`: one function for all groups, or one for each.
 
     >>> import svod
@@ -219,15 +223,6 @@ class MultiplicativeLR(LRScheduler):
     >>> schedule.get_last_lr()
     [0.5]
     """
-
-    def __init__(
-        self,
-        optimizer: Optimizer,
-        lr_lambda: Callable[[int], float] | Sequence[Callable[[int], float]],
-        last_epoch: int = -1,
-    ) -> None:
-        self._factors = each("MultiplicativeLR", "functions", lr_lambda, optimizer)
-        super().__init__(optimizer, last_epoch)
 
     def _rate(self, base: float, step: int, group: int) -> float:
         for at in range(1, step + 1):
