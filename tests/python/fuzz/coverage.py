@@ -165,6 +165,7 @@ _COMPARED = (
     "copies",
     "counting",
     "diagonals",
+    "histograms",
     "indexed",
     "inspection",
     "making",
