@@ -23,6 +23,8 @@ _HINTS = {
     "cuda": "svod.devices(), x.to('CUDA') and svod.synchronize()",
     "distributions": "svod.normal, svod.gamma and svod.categorical draw; densities are a line of operations",
     "func": "svod.grad, svod.vmap, svod.jvp, svod.vjp and svod.jacobian",
+    "jacfwd": "svod.jacobian(f)",
+    "jacrev": "svod.jacobian(f)",
     "lax": "svod.cond, svod.while_loop, svod.scan, svod.where and svod.stop_gradient",
     "load": "svod.load_safetensors(path)",
     "ndarray": "svod.Tensor",

@@ -31,14 +31,16 @@ def is_batching() -> bool:
     return getattr(_state, "depth", 0) > 0
 
 
-def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable[..., Any]:
+def vmap(
+    function: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, *, in_dims: Any = 0, out_dims: Any = 0
+) -> Callable[..., Any]:
     """A function of batches, made of one of a single example: it computes all examples at once.
 
     `in_axes` says along which axis of each positional argument the examples lie, or None for what is the same for all:
     one for all arguments, or a tuple of one for each, in which a container may stand for that of an argument. Tensors
     given by name are the same for all examples, as are modules and what a function finds outside of its
     arguments. `out_axes` says along which axis of the results the batch is to lie. Nested containers of tensors are
-    arguments and results.
+    arguments and results. `in_dims` and `out_dims` are PyTorch's names of the two.
 
     The function runs once, for an example that has a shape and no elements: to read them, or to branch on them, is an
     error. Random numbers are the same for all examples. Works inside and outside of `grad`, `jit` and `vmap`.
@@ -56,6 +58,7 @@ def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> C
     if not callable(function):
         raise ArgumentTypeError(f"vmap: a function is to be mapped, not {type(function).__name__}")
     name = getattr(function, "__name__", type(function).__name__)
+    in_axes, out_axes = _either("in", in_axes, in_dims), _either("out", out_axes, out_dims)
 
     @functools.wraps(function, updated=())
     def mapped(*args: Any, **kwargs: Any) -> Any:
@@ -96,6 +99,13 @@ def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> C
         return _of_batch(result, out_axes, name, examples, batches)
 
     return mapped
+
+
+def _either(what: str, axes: Any, dims: Any) -> Any:
+    """What is given by one of two names, of which each is 0 without."""
+    if axes not in (0, dims) and dims != 0:
+        raise ArgumentError(f"vmap: {what}_axes={axes!r} and {what}_dims={dims!r} are the same: give one of them")
+    return dims if axes == 0 else axes
 
 
 def _unreadable(name: str) -> Callable[[], NoReturn]:

@@ -29,6 +29,7 @@ RULES: list[tuple[str, dict[str, Any]]] = [
     ("Adafactor", {"lr": 0.3, "maximize": True}),
     ("Adagrad", {"lr": 0.5, "lr_decay": 0.3, "weight_decay": 0.1, "initial_accumulator_value": 0.2}),
     ("Adam", {"lr": 0.01, "betas": (0.5, 0.6), "amsgrad": True, "weight_decay": 0.1}),
+    ("Adam", {"lr": 0.01, "weight_decay": 0.1, "decoupled_weight_decay": True}),
     ("AdamW", {"lr": 0.01, "maximize": True}),
     ("Adamax", {}),
     ("Adamax", {"lr": 0.1, "betas": (0.7, 0.9), "eps": 1e-3, "weight_decay": 0.1, "maximize": True}),
@@ -148,6 +149,31 @@ def test_adafactor_of_16_bits() -> None:
 def test_what_does_not_fit_is_refused(made: Any, says: str) -> None:
     with pytest.raises(svod.ArgumentError, match=says):
         made(svod.zeros(2))
+
+
+SWITCHED = sorted({name for name, _ in RULES})
+
+
+@pytest.mark.parametrize("name", SWITCHED)
+def test_switches_of_pytorchs_optimizers_change_nothing(name: str) -> None:
+    found = []
+    for switches in ({}, {"foreach": True, "fused": None, "capturable": True, "differentiable": False}):
+        params = [svod.Tensor(p) for p in start()]
+        go(getattr(optim, name)([{"params": params, **switches}], **switches), slice(3))
+        found.append([p.numpy() for p in params])
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("name", SWITCHED)
+def test_switches_that_are_none_are_refused(name: str) -> None:
+    make = getattr(optim, name)
+    with pytest.raises(svod.UnsupportedError, match=f"{name}: differentiable=True"):
+        make([svod.zeros(2)], differentiable=True)
+    with pytest.raises(svod.ArgumentTypeError, match=f"^{name}: switches: unexpected keyword argument 'fuse'"):
+        make([svod.zeros(2)], fuse=True)
+    with pytest.raises(svod.ArgumentTypeError, match=f"{name}: switches: fused: True or False is expected, not 3"):
+        make([{"params": [svod.zeros(2)], "fused": 3}])
 
 
 def test_closures_and_gradients_of_zeros() -> None:

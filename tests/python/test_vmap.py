@@ -224,3 +224,12 @@ def test_complex_numbers() -> None:
     each = np.stack([svod.grad(lambda x: function(x).abs())(svod.Tensor(row)).numpy() for row in x])
     got = svod.vmap(svod.grad(lambda x: function(x).abs()))(svod.Tensor(x))
     np.testing.assert_allclose(got.numpy(), each, rtol=1e-5)
+
+
+def test_pytorchs_names_of_axes() -> None:
+    x = svod.Tensor(np.arange(6.0).reshape(2, 3))
+    by_columns = svod.vmap(lambda x, w: x * w, in_dims=(1, None), out_dims=1)(x, svod.Tensor([1.0, 2.0]))
+    np.testing.assert_array_equal(by_columns.numpy(), x.numpy() * [[1.0], [2.0]])
+    assert svod.vmap(lambda x: x.sum(), in_axes=1, in_dims=1)(x).tolist() == [3.0, 5.0, 7.0]
+    with pytest.raises(svod.ArgumentError, match="in_axes=1 and in_dims=-1 are the same"):
+        svod.vmap(lambda x: x.sum(), in_axes=1, in_dims=-1)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Unpack
 
 from svod._svod import Tensor
 from svod.optim._optimizer import Optimizer, ParamGroup
+from svod.optim._switches import Switches
 
 __all__ = ["Adadelta", "Adagrad", "RMSprop"]
 
@@ -29,6 +30,7 @@ class Adagrad(Optimizer):
         eps: float = 1e-10,
         *,
         maximize: bool = False,
+        **switches: Unpack[Switches],
     ) -> None:
         super().__init__(
             params,
@@ -38,6 +40,7 @@ class Adagrad(Optimizer):
             initial_accumulator_value=initial_accumulator_value,
             eps=eps,
             maximize=maximize,
+            switches=switches,
         )
 
     def _buffers(self, group: ParamGroup) -> Mapping[str, float]:
@@ -78,8 +81,11 @@ class Adadelta(Optimizer):
         weight_decay: float = 0.0,
         *,
         maximize: bool = False,
+        **switches: Unpack[Switches],
     ) -> None:
-        super().__init__(params, lr=lr, rho=rho, eps=eps, weight_decay=weight_decay, maximize=maximize)
+        super().__init__(
+            params, lr=lr, rho=rho, eps=eps, weight_decay=weight_decay, maximize=maximize, switches=switches
+        )
 
     def _buffers(self, group: ParamGroup) -> Mapping[str, float]:
         return {"square_avg": 0.0, "acc_delta": 0.0}
@@ -121,6 +127,7 @@ class RMSprop(Optimizer):
         centered: bool = False,
         *,
         maximize: bool = False,
+        **switches: Unpack[Switches],
     ) -> None:
         super().__init__(
             params,
@@ -131,6 +138,7 @@ class RMSprop(Optimizer):
             momentum=momentum,
             centered=centered,
             maximize=maximize,
+            switches=switches,
         )
 
     def _buffers(self, group: ParamGroup) -> Mapping[str, float]:

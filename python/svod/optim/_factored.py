@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from math import sqrt
-from typing import Any
+from typing import Any, Unpack
 
 from svod._svod import ArgumentError, Tensor, float64
 from svod.library.dtypes import finfo
 from svod.optim._optimizer import Optimizer, ParamGroup
+from svod.optim._switches import Switches
 
 __all__ = ["Adafactor"]
 
@@ -41,11 +42,19 @@ class Adafactor(Optimizer):
         weight_decay: float = 0.0,
         *,
         maximize: bool = False,
+        **switches: Unpack[Switches],
     ) -> None:
         if d < 1:
             raise ArgumentError(f"Adafactor: d={d}: at least 1 is expected")
         super().__init__(
-            params, lr=lr, beta2_decay=beta2_decay, eps=eps, d=d, weight_decay=weight_decay, maximize=maximize
+            params,
+            lr=lr,
+            beta2_decay=beta2_decay,
+            eps=eps,
+            d=d,
+            weight_decay=weight_decay,
+            maximize=maximize,
+            switches=switches,
         )
 
     def _option(self, name: str, value: Any) -> Any:

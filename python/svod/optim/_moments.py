@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 from svod._svod import Tensor, where
 from svod.optim._optimizer import Optimizer, ParamGroup
+from svod.optim._switches import Switches
 
 __all__ = ["LAMB", "Adam", "AdamW", "Adamax", "NAdam", "RAdam"]
 
@@ -52,9 +53,9 @@ class Adam(_Moments):
     m ← β₁·m + (1 - β₁)·g
     v ← β₂·v + (1 - β₂)·g²
     p ← p - lr / (1 - β₁ᵗ) · m / (√(v / (1 - β₂ᵗ)) + eps)     (amsgrad: with the largest v so far)
-    """
 
-    _decoupled = False
+    With `decoupled_weight_decay` it is `AdamW`.
+    """
 
     def __init__(
         self,
@@ -66,9 +67,19 @@ class Adam(_Moments):
         amsgrad: bool = False,
         *,
         maximize: bool = False,
+        decoupled_weight_decay: bool = False,
+        **switches: Unpack[Switches],
     ) -> None:
         super().__init__(
-            params, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, amsgrad=amsgrad, maximize=maximize
+            params,
+            lr=lr,
+            betas=betas,
+            eps=eps,
+            weight_decay=weight_decay,
+            amsgrad=amsgrad,
+            decoupled_weight_decay=decoupled_weight_decay,
+            maximize=maximize,
+            switches=switches,
         )
 
     def _buffers(self, group: ParamGroup) -> Mapping[str, float]:
@@ -81,10 +92,11 @@ class Adam(_Moments):
             **self._constants(h, step),
             "lr": h.lr / (1 - h.betas[0] ** step),
             "keep": 1 - h.lr * h.weight_decay,
+            "decoupled": h.decoupled_weight_decay,
         }
 
     def _update(self, p: Tensor, g: Tensor, s: Any, k: Any) -> tuple[Tensor, Mapping[str, Tensor]]:
-        p, g = self._decayed(p, g, k, self._decoupled)
+        p, g = self._decayed(p, g, k, k.decoupled)
         m, v = self._averaged(g, s, k)
         after, largest = {"exp_avg": m, "exp_avg_sq": v}, v
         if hasattr(s, "max_exp_avg_sq"):
@@ -98,8 +110,6 @@ class AdamW(Adam):
     `p ← (1 - lr·weight_decay)·p` takes the place of `g ← g + weight_decay·p` in the equations of `Adam`.
     """
 
-    _decoupled = True
-
     def __init__(
         self,
         params: Iterable[Any],
@@ -110,8 +120,11 @@ class AdamW(Adam):
         amsgrad: bool = False,
         *,
         maximize: bool = False,
+        **switches: Unpack[Switches],
     ) -> None:
-        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize)
+        super().__init__(
+            params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize, decoupled_weight_decay=True, **switches
+        )
 
 
 class NAdam(_Moments):
@@ -135,6 +148,7 @@ class NAdam(_Moments):
         decoupled_weight_decay: bool = False,
         *,
         maximize: bool = False,
+        **switches: Unpack[Switches],
     ) -> None:
         super().__init__(
             params,
@@ -145,6 +159,7 @@ class NAdam(_Moments):
             momentum_decay=momentum_decay,
             decoupled_weight_decay=decoupled_weight_decay,
             maximize=maximize,
+            switches=switches,
         )
 
     def _advance(self, h: Any, clock: Any) -> tuple[Mapping[str, Tensor], Mapping[str, Any]]:
@@ -227,8 +242,11 @@ class Adamax(_Moments):
         weight_decay: float = 0.0,
         *,
         maximize: bool = False,
+        **switches: Unpack[Switches],
     ) -> None:
-        super().__init__(params, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, maximize=maximize)
+        super().__init__(
+            params, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, maximize=maximize, switches=switches
+        )
 
     def _buffers(self, group: ParamGroup) -> Mapping[str, float]:
         return {"exp_avg": 0.0, "exp_inf": 0.0}
@@ -269,6 +287,7 @@ class RAdam(_Moments):
         decoupled_weight_decay: bool = False,
         *,
         maximize: bool = False,
+        **switches: Unpack[Switches],
     ) -> None:
         super().__init__(
             params,
@@ -278,6 +297,7 @@ class RAdam(_Moments):
             weight_decay=weight_decay,
             decoupled_weight_decay=decoupled_weight_decay,
             maximize=maximize,
+            switches=switches,
         )
 
     def _advance(self, h: Any, clock: Any) -> tuple[Mapping[str, Tensor], Mapping[str, Any]]:

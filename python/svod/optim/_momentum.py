@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from math import sqrt
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 from svod._svod import ArgumentError, Tensor, where
 from svod.optim._optimizer import Optimizer, ParamGroup
+from svod.optim._switches import Switches
 
 __all__ = ["ASGD", "SGD", "Muon"]
 
@@ -30,6 +31,7 @@ class SGD(Optimizer):
         nesterov: bool = False,
         *,
         maximize: bool = False,
+        **switches: Unpack[Switches],
     ) -> None:
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ArgumentError("SGD: Nesterov's step needs a momentum, and no dampening")
@@ -41,6 +43,7 @@ class SGD(Optimizer):
             weight_decay=weight_decay,
             nesterov=nesterov,
             maximize=maximize,
+            switches=switches,
         )
 
     def _buffers(self, group: ParamGroup) -> Mapping[str, float]:
@@ -95,8 +98,18 @@ class ASGD(Optimizer):
         weight_decay: float = 0.0,
         *,
         maximize: bool = False,
+        **switches: Unpack[Switches],
     ) -> None:
-        super().__init__(params, lr=lr, lambd=lambd, alpha=alpha, t0=t0, weight_decay=weight_decay, maximize=maximize)
+        super().__init__(
+            params,
+            lr=lr,
+            lambd=lambd,
+            alpha=alpha,
+            t0=t0,
+            weight_decay=weight_decay,
+            maximize=maximize,
+            switches=switches,
+        )
 
     def _buffers(self, group: ParamGroup) -> Mapping[str, float]:
         return {"ax": 0.0}

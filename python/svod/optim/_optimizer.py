@@ -11,6 +11,7 @@ from svod._grad import enable_grad, no_grad
 from svod._module import StateError, forget_gradient
 from svod._svod import ArgumentError, ArgumentTypeError, DType, Tensor, _is_tracing, float32, float64, full, realize
 from svod.nn._statistics import pending
+from svod.optim._switches import Switches, check_switches
 
 __all__ = ["Optimizer", "ParamGroup"]
 
@@ -125,7 +126,8 @@ class Optimizer:
             type.__setattr__(cls, "__init__", checked_init(cls.__dict__["__init__"]))
 
     @checked_init
-    def __init__(self, params: Iterable[Any], **defaults: Any) -> None:
+    def __init__(self, params: Iterable[Any], *, switches: Mapping[str, Any] | None = None, **defaults: Any) -> None:
+        check_switches(type(self).__name__, switches or {})
         self.defaults = defaults
         self.param_groups: list[ParamGroup] = []
         given = list(params)
@@ -150,7 +152,9 @@ class Optimizer:
             if id(parameter) in known:
                 raise ArgumentError(f"{type(self).__name__}: a parameter is there twice")
             known.add(id(parameter))
-        unknown = set(group) - set(self.defaults) - {"params"}
+        switches = {name: value for name, value in group.items() if name in Switches.__annotations__}
+        check_switches(type(self).__name__, switches)
+        unknown = set(group) - set(self.defaults) - set(switches) - {"params"}
         if unknown:
             raise ArgumentError(f"{type(self).__name__} has no {sorted(unknown)}: it has {sorted(self.defaults)}")
         made = ParamGroup(self, params, names)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Unpack
 
 from svod._svod import ArgumentError, Tensor, where
 from svod.optim._optimizer import Optimizer, ParamGroup
+from svod.optim._switches import Switches
 
 __all__ = ["Lion", "Rprop"]
 
@@ -66,10 +67,11 @@ class Rprop(Optimizer):
         step_sizes: tuple[float, float] = (1e-6, 50.0),
         *,
         maximize: bool = False,
+        **switches: Unpack[Switches],
     ) -> None:
         if not 0 < etas[0] < 1 < etas[1]:
             raise ArgumentError(f"Rprop: etas={etas}: one below 1 and one above are expected")
-        super().__init__(params, lr=lr, etas=etas, step_sizes=step_sizes, maximize=maximize)
+        super().__init__(params, lr=lr, etas=etas, step_sizes=step_sizes, maximize=maximize, switches=switches)
 
     def _buffers(self, group: ParamGroup) -> Mapping[str, float]:
         return {"prev": 0.0, "step_size": 0.0}
