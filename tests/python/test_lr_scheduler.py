@@ -45,6 +45,43 @@ SCHEDULES: dict[str, Made] = {
     "SequentialLR": lambda s, o: s.SequentialLR(
         o, [s.LinearLR(o, 0.1, 1.0, 5), s.PolynomialLR(o, 12), s.ConstantLR(o, 0.5, 2)], [5, 17]
     ),
+    "SequentialLR of cycles": lambda s, o: s.SequentialLR(
+        o, [s.LinearLR(o, 0.1, 1.0, 4), s.CyclicLR(o, 0.01, 0.5, 3), s.ExponentialLR(o, 0.9)], [4, 15]
+    ),
+    "SequentialLR from a cycle": lambda s, o: s.SequentialLR(
+        o, [s.CyclicLR(o, 0.01, 0.5, 3), s.ExponentialLR(o, 0.9)], [7]
+    ),
+    "SequentialLR to one cycle": lambda s, o: s.SequentialLR(
+        o, [s.LinearLR(o, 0.1, 1.0, 4), s.OneCycleLR(o, 0.5, 21)], [4]
+    ),
+    "SequentialLR from one cycle": lambda s, o: s.SequentialLR(
+        o, [s.OneCycleLR(o, 0.5, 10), s.ConstantLR(o, 0.5, 3)], [9]
+    ),
+    "SequentialLR of products": lambda s, o: s.SequentialLR(
+        o, [s.MultiplicativeLR(o, lambda t: 0.9), s.MultiplicativeLR(o, lambda t: 0.7 + t / 20), s.StepLR(o, 2)], [3, 7]
+    ),
+    "SequentialLR to products": lambda s, o: s.SequentialLR(
+        o, [s.LinearLR(o, 0.1, 1.0, 5), s.MultiplicativeLR(o, lambda t: 0.9)], [4]
+    ),
+    "SequentialLR to restarts": lambda s, o: s.SequentialLR(
+        o, [s.LinearLR(o, 0.1, 1.0, 4), s.CosineAnnealingWarmRestarts(o, 3, 2)], [4]
+    ),
+    "SequentialLR of many": lambda s, o: s.SequentialLR(
+        o,
+        [
+            s.LinearLR(o, 0.1),
+            s.CosineAnnealingLR(o, 10, 0.01),
+            s.LambdaLR(o, lambda t: 1 / (1 + t)),
+            s.MultiStepLR(o, [2]),
+        ],
+        [4, 10, 14],
+    ),
+    "SequentialLR of empty parts": lambda s, o: s.SequentialLR(
+        o, [s.StepLR(o, 2), s.ExponentialLR(o, 0.9), s.StepLR(o, 3), s.PolynomialLR(o, 9)], [0, 6, 6]
+    ),
+    "ChainedScheduler of SequentialLR": lambda s, o: s.ChainedScheduler(
+        [s.SequentialLR(o, [s.LinearLR(o, 0.1), s.ExponentialLR(o, 0.9)], [4]), s.StepLR(o, 3, 0.5)]
+    ),
     "ReduceLROnPlateau": lambda s, o: s.ReduceLROnPlateau(o, patience=1, factor=0.5),
     "ReduceLROnPlateau max": lambda s, o: s.ReduceLROnPlateau(
         o, "max", 0.5, 2, 0.1, "abs", cooldown=2, min_lr=[0.05, 0.3]
@@ -89,6 +126,24 @@ def run(library: Any, rule: str, make: Made) -> list[list[float]]:
 def test_schedules_are_pytorchs(name: str, rule: str) -> None:
     mine, theirs = (run(library, rule, SCHEDULES[name]) for library in (svod, torch))
     np.testing.assert_allclose(mine, theirs, rtol=1e-11, atol=1e-15)
+
+
+@pytest.mark.skipif(torch is None, reason="needs PyTorch")
+@pytest.mark.parametrize("name", [name for name in SCHEDULES if "Plateau" not in name])
+def test_a_schedule_goes_on_from_pytorchs_state(name: str) -> None:
+    theirs = optimizer(torch, "AdamW")
+    schedule = SCHEDULES[name](torch.optim.lr_scheduler, theirs)
+    for at in range(9):
+        theirs.step()
+        step(schedule, at)
+    made = optimizer(svod, "AdamW")
+    again = SCHEDULES[name](optim.lr_scheduler, made)
+    made.load_state_dict(theirs.state_dict())
+    again.load_state_dict(schedule.state_dict())
+    for at in range(9, STEPS - 1):
+        np.testing.assert_allclose(numbers(made, again), numbers(theirs, schedule), rtol=1e-11, atol=1e-15)
+        step(schedule, at)
+        step(again, at)
 
 
 @pytest.mark.parametrize("name", SCHEDULES)
@@ -150,6 +205,16 @@ def test_a_rate_that_a_program_changes_is_what_the_next_step_goes_by() -> None:
         (lambda s, o: s.ChainedScheduler([]), "no schedules"),
         (lambda s, o: s.ChainedScheduler([s.ReduceLROnPlateau(o)]), "takes a metric with each step"),
         (lambda s, o: s.ChainedScheduler([s.StepLR(o, 1)], optimizer(svod, "SGD")), "one of another optimizer"),
+        (lambda s, o: s.SequentialLR(o, [s.StepLR(o, 1)], [2]), r"SequentialLR: 1 schedules for the milestones \[2\]"),
+        (lambda s, o: s.SequentialLR(o, [], []), "SequentialLR: 0 schedules for"),
+        (
+            lambda s, o: s.SequentialLR(o, [s.StepLR(o, 1)], [], 3),
+            "SequentialLR: last_epoch=3: a schedule that goes on",
+        ),
+        (
+            lambda s, o: s.ChainedScheduler([s.StepLR(o, 1)]).load_state_dict({"_schedulers": [], "_last_lr": []}),
+            "ChainedScheduler: 1 schedules, but states of 0",
+        ),
         (lambda s, o: s.StepLR(o, 1, last_epoch=4), "last_epoch=4 of an optimizer that has no rate to begin with"),
     ],
 )
@@ -189,6 +254,35 @@ def test_a_cycle_after_a_warm_up_leaves_it_its_rate() -> None:
         rates += schedule.get_last_lr()
         schedule.step()
     np.testing.assert_allclose(rates, [0.1, 0.4, 0.7, 0.01, 0.255, 0.5])
+
+
+def test_a_part_that_is_several_schedules_begins_as_they_do_alone() -> None:
+    """PyTorch counts one step of such a part before its first."""
+    kinds = svod.optim.lr_scheduler
+
+    def chained(optimizer: Any) -> Any:
+        return kinds.ChainedScheduler([kinds.ConstantLR(optimizer, 0.1, 2), kinds.ExponentialLR(optimizer, 0.9)])
+
+    def one_after_the_other(optimizer: Any) -> Any:
+        return kinds.SequentialLR(optimizer, [kinds.ConstantLR(optimizer, 0.1, 2), chained(optimizer)], [3])
+
+    for part in (chained, one_after_the_other):
+        alone = optimizer(svod, "SGD")
+        schedule = part(alone)
+        wanted = []
+        for _ in range(8):
+            wanted.append(numbers(alone, schedule)[:2])
+            schedule.step()
+        for before in (0, 2):
+            made = optimizer(svod, "SGD")
+            parts = [kinds.ConstantLR(made, 0.3, 9), part(made), kinds.StepLR(made, 2)]
+            schedule = kinds.SequentialLR(made, parts, [before, before + 8])
+            found = []
+            for _ in range(before + 10):
+                found.append(numbers(made, schedule)[:2])
+                schedule.step()
+            np.testing.assert_allclose(found[before : before + 8], wanted, rtol=1e-12)
+            np.testing.assert_allclose(found[-2:], [[0.2, 0.7]] * 2)
 
 
 def test_one_cycle_ends_with_the_last_step_of_a_training() -> None:

@@ -82,6 +82,10 @@ class OneCycleLR(_WithMomentum):
         peak = pct_start * total_steps - 1
         turns = [(peak, 1), (2 * peak, 0)] if three_phase else [(peak, 1)]
         self._parts = [*turns, (total_steps - 1, 2)]
+        if last_epoch == -1:
+            # What schedules that are made later begin with, as in PyTorch.
+            for group, most in zip(optimizer.param_groups, self.max_lrs, strict=True):
+                group["lr"] = group._initial["lr"] = most / div_factor
         super().__init__(optimizer, last_epoch)
 
     def _between(self, levels: Sequence[float], step: int) -> float:
@@ -152,7 +156,6 @@ class CyclicLR(_WithMomentum):
             raise ArgumentError(f"CyclicLR: mode is one of {', '.join(scales)}, not {mode!r}")
         if scale_mode not in ("cycle", "iterations"):
             raise ArgumentError(f'CyclicLR: scale_mode is "cycle" or "iterations", not {scale_mode!r}')
-        # Its own, which other schedules of the optimizer do not begin with.
         self._lowest = each("CyclicLR", "rates", base_lr, optimizer)
         self.max_lrs = each("CyclicLR", "rates", max_lr, optimizer)
         down = step_size_up if step_size_down is None else step_size_down
@@ -161,6 +164,10 @@ class CyclicLR(_WithMomentum):
         self._scale = scales[mode] if scale_fn is None else scale_fn
         self._by_cycle = scale_mode == "cycle" if scale_fn is not None else mode != "exp_range"
         self._cycle(optimizer, cycle_momentum, base_momentum, max_momentum)
+        if last_epoch == -1:
+            # What schedules begin with, if this is the first one of the optimizer, as in PyTorch.
+            for group, low in zip(optimizer.param_groups, self._lowest, strict=True):
+                group["lr"] = low
         super().__init__(optimizer, last_epoch)
         self.base_lrs = list(self._lowest)
 
@@ -206,6 +213,10 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         self.T_0, self.T_mult, self.eta_min = T_0, T_mult, eta_min
         self.T_cur, self.T_i = self._place(last_epoch + 1)
         super().__init__(optimizer, last_epoch)
+
+    def _start(self) -> None:
+        self.T_cur, self.T_i = self._place(0)
+        super()._start()
 
     def _place(self, at: float) -> tuple[float, int]:
         """How far a place on the way is from the last restart, and from there to the next."""

@@ -83,6 +83,17 @@ class LRScheduler:
         pairs = enumerate(zip(groups, self.base_lrs, strict=True))
         self._set([self._next(group["lr"], base, step, at) for at, (group, base) in pairs])
 
+    def _start(self) -> None:
+        """Sets the rates of the first step, from those that are there."""
+        self.last_epoch = 0
+        self._advance()
+
+    def _follow(self) -> None:
+        """Sets the rates of the first step, where another schedule has changed the rates until now."""
+        for group, base in zip(self.optimizer.param_groups, self.base_lrs, strict=True):
+            group["lr"] = base
+        self._start()
+
     @checked
     def step(self) -> None:
         """Sets the rates of the next step."""
@@ -224,13 +235,15 @@ class MultiplicativeLR(_Factors):
     [0.5]
     """
 
-    def _rate(self, base: float, step: int, group: int) -> float:
-        for at in range(1, step + 1):
-            base *= self._factors[group](at)
-        return base
-
     def _next(self, rate: float, base: float, step: int, group: int) -> float:
         return float(rate * self._factors[group](step)) if step else rate
+
+    def _follow(self) -> None:
+        # As PyTorch's: from the rates that are there.
+        self.last_epoch = 0
+        self._set(
+            [group["lr"] * factor(0) for group, factor in zip(self.optimizer.param_groups, self._factors, strict=True)]
+        )
 
 
 class PolynomialLR(LRScheduler):
