@@ -233,6 +233,24 @@ def test_projections_of_one_value_are_kernels_of_their_own():
     assert len(plan.kernels) == 3
 
 
+def test_few_rows_of_many_points_are_not_each_a_task():
+    """The mean of a sentence's tokens is no kernel with what normalizes each of these: few sentences would be all tasks."""
+    a = data(8, 40, 96) + 1
+    x = on(a).realize()
+    pooled = svod.nn.functional.layer_norm(x + 1, (96,)).mean(1)
+    out = pooled / (pooled * pooled).sum(-1, keepdim=True).sqrt()
+    plan = out.prepare(inputs=[x])
+    plan.execute()
+    loops = plan.kernels[0].loops
+    assert "< 320" in loops.split("\n{")[0], loops
+    wide = a.astype(np.float64)
+    tokens = (wide - wide.mean(-1, keepdims=True)) / np.sqrt(wide.var(-1, keepdims=True) + 1e-5)
+    mean = tokens.mean(1)
+    check(out, mean / np.sqrt((mean * mean).sum(-1, keepdims=True)), rtol=1e-3, atol=1e-4)
+    # Rows that are lines stay one kernel, few as they are.
+    assert len(on(data(8, 4096)).softmax(-1).prepare().kernels) == 1
+
+
 @pytest.mark.parametrize("dtype", [svod.float16, svod.bfloat16], ids=str)
 def test_narrow_matrix_products(dtype):
     a, b = data(40, 70), data(70, 50, seed=1)

@@ -191,7 +191,7 @@ impl<'g> Merger<'g> {
         let mut found: Option<(i64, usize, Ranged)> = None;
         for at in candidates {
             let Step::Kernel(first) = &self.groups[at].step else { continue };
-            let (decision, merged) = self.try_join(first, ranged);
+            let (decision, merged) = self.try_join(first, ranged, on_host);
             let spared = decision.estimate.spared;
             self.decisions.push(decision);
             if let Some(merged) = merged.filter(|_| found.as_ref().is_none_or(|(most, ..)| spared > *most)) {
@@ -202,11 +202,11 @@ impl<'g> Merger<'g> {
     }
 
     /// Weighs making one kernel of two.
-    fn try_join(&self, first: &Ranged, second: &Ranged) -> (Decision, Option<Ranged>) {
+    fn try_join(&self, first: &Ranged, second: &Ranged, on_host: bool) -> (Decision, Option<Ranged>) {
         let each = [first, second].map(|r| traffic(self.graph, r));
         let bytes = each[0].saturating_add(each[1]);
         let names = [first, second].map(|r| crate::kernel::names::name(&r.kernel));
-        let rows = SharedRows::of(self.graph, self.how.caches, first, second);
+        let rows = SharedRows::of(self.graph, self.how.caches, on_host, first, second);
         let (spared, scratch) = rows.as_ref().map_or((0, 0), |r| (r.spared, r.row_bytes));
         let estimate = Estimate { bytes, spared, scratch, repeated: 0 };
         let mut decision = Decision { what: names.join(" + "), estimate, verdict: Verdict::Merge };

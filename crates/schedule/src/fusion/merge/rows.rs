@@ -56,14 +56,16 @@ struct Pair<'a> {
     reads: [Vec<Read<'a>>; 2],
     /// The axes that all outputs of the first have, and those of the second's output.
     rows: [Vec<AxisId>; 2],
+    /// Whether a processor computes them, and not groups of threads.
+    on_host: bool,
 }
 
 impl SharedRows {
     /// The rows that spare most, if there are any and the kernels can be one over them.
-    pub fn of(graph: &Graph, caches: Caches, first: &Ranged, second: &Ranged) -> Option<SharedRows> {
+    pub fn of(graph: &Graph, caches: Caches, on_host: bool, first: &Ranged, second: &Ranged) -> Option<SharedRows> {
         let rows = [&first.kernel, &second.kernel].map(shared_axes);
         let reads = [&first.kernel, &second.kernel].map(reads);
-        let pair = Pair { graph, caches, first, second, reads, rows };
+        let pair = Pair { graph, caches, first, second, reads, rows, on_host };
         let found = pair.pairings().into_iter().filter_map(|pairs| pair.weigh(pairs));
         found.max_by_key(|rows| (rows.spared, rows.pairs.len()))
     }
@@ -178,6 +180,7 @@ impl Pair<'_> {
         let parts = whole && points < if across { memory::COLUMNS } else { tasks::FEW };
         let fits = self.caches.holds(row_bytes) || parts || (whole && self.is_one_fold());
         let parallel = points >= tasks::FEW || whole || self.points() <= tasks::CPU.task;
+        let parallel = parallel && (self.on_host || points >= tasks::GROUPS.results || self.are_lines(&pairs));
         let spared = shared.iter().map(|n| bytes(self.graph, *n)).fold(0, i64::saturating_add);
         (fits && parallel).then_some(SharedRows { pairs, spared, row_bytes })
     }
@@ -211,6 +214,20 @@ impl Pair<'_> {
         };
         let [a, b] = [reduced(&self.first.kernel), reduced(&self.second.kernel)];
         a.is_some() && a == b
+    }
+
+    /// Whether no stage has more than a line of points in a row, which the threads of a block share; the reductions of one that
+    /// do the same are as one.
+    fn are_lines(&self, pairs: &[(AxisId, AxisId)]) -> bool {
+        let line = |k: &Kernel, is_row: &dyn Fn(&AxisId) -> bool| {
+            k.stages.iter().all(|stage| {
+                let axes = stage.over.iter().chain(stage.body.inner());
+                axes.filter(|a| !is_row(a) && extent(k, **a) > 1).count() <= 1
+            })
+        };
+        let first = line(&self.first.kernel, &|a| pairs.iter().any(|(_, x)| x == a));
+        let second = line(&self.second.kernel, &|a| pairs.iter().any(|(x, _)| x == a));
+        self.is_one_fold() || (first && second)
     }
 
     fn rows_count(&self, pairs: &[(AxisId, AxisId)]) -> i64 {
