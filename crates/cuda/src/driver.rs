@@ -119,6 +119,12 @@ pub trait Gpu: Debug + Send + Sync {
         self.synchronize()
     }
 
+    /// Has what is handed over from now on wait for what another stream, the driver's handle of it, got before.
+    fn follow(&self, stream: usize) -> Result<()> {
+        let _ = stream;
+        self.await_all()
+    }
+
     /// The driver's handle of the stream; 0 where there is no driver.
     fn stream(&self) -> usize {
         0

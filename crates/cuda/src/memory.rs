@@ -125,6 +125,10 @@ impl Allocator for GpuMemory {
         self.gpu.precede(stream)
     }
 
+    fn follow(&self, stream: usize) -> Result<()> {
+        self.gpu.follow(stream)
+    }
+
     fn host_visible(&self) -> bool {
         false
     }

@@ -265,7 +265,27 @@ impl Open {
         self.try_call(what, call)?.map_err(|code| self.failed(what, code))
     }
 
-    /// The same, where the caller looks at failures that leave the context as it was.
+    /// Has what one stream gets from now on wait for what another got before; one of the two is ours, the other of this
+    /// context, and named by its owner.
+    fn order(&self, first: sys::CUstream, then: sys::CUstream) -> Result<()> {
+        let mut event = null_mut();
+        // SAFETY: the driver writes the handle, our stream lives as long as this, and the other one is its owner's, who named
+        // it. An event that is waited for lives as long as it is.
+        self.call("cuStreamWaitEvent", |api| unsafe {
+            match (api.event)(&mut event, DISABLE_TIMING) {
+                0 => {}
+                status => return status,
+            }
+            let status = match (api.record)(event, first) {
+                0 => (api.wait_event)(then, event, 0),
+                status => status,
+            };
+            (api.free_event)(event);
+            status
+        })
+    }
+
+    /// As [`Open::call`], where the caller looks at failures that leave the context as it was.
     fn try_call(&self, what: &str, call: impl FnOnce(&Api) -> c_int) -> Result<Result<(), Code>> {
         self.driver.check_process()?;
         if let Some(lost) = self.lost.get() {
@@ -517,22 +537,11 @@ impl Gpu for RealGpu {
     }
 
     fn precede(&self, stream: usize) -> Result<()> {
-        let (open, stream) = (&*self.0, std::ptr::without_provenance_mut(stream));
-        let mut event = null_mut();
-        // SAFETY: the driver writes the handle, our stream lives as long as this, and the other one is its owner's, who named
-        // it. An event that is waited for lives as long as it is.
-        open.call("cuStreamWaitEvent", |api| unsafe {
-            match (api.event)(&mut event, DISABLE_TIMING) {
-                0 => {}
-                status => return status,
-            }
-            let status = match (api.record)(event, open.stream) {
-                0 => (api.wait_event)(stream, event, 0),
-                status => status,
-            };
-            (api.free_event)(event);
-            status
-        })
+        self.0.order(self.0.stream, std::ptr::without_provenance_mut(stream))
+    }
+
+    fn follow(&self, stream: usize) -> Result<()> {
+        self.0.order(std::ptr::without_provenance_mut(stream), self.0.stream)
     }
 
     fn stream(&self) -> usize {

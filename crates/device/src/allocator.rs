@@ -158,6 +158,15 @@ pub trait Allocator: Debug + Send + Sync {
         self.synchronize()
     }
 
+    /// Has work that is handed to the device from now on wait for what a stream of another library's got before.
+    ///
+    /// # Errors
+    /// As [`Allocator::synchronize`].
+    fn follow(&self, stream: usize) -> Result<()> {
+        let _ = stream;
+        self.await_all()
+    }
+
     /// Whether the host can access blocks through their pointers.
     fn host_visible(&self) -> bool;
 

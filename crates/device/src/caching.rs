@@ -168,6 +168,10 @@ impl Allocator for CachingAllocator {
         self.inner.precede(stream)
     }
 
+    fn follow(&self, stream: usize) -> Result<()> {
+        self.inner.follow(stream)
+    }
+
     fn host_visible(&self) -> bool {
         self.inner.host_visible()
     }

@@ -125,13 +125,21 @@ pub fn borrow(array: &Bound<'_, PyUntypedArray>) -> Result<Tensor> {
 }
 
 /// A tensor over memory that an object keeps, elements one after the other from an address on: of arrays that say where
-/// they lie, without the cost of a capsule. The object must keep that memory, and nothing may write it during a run.
+/// they lie, without the cost of a capsule; on the CPU, or on another device. The object must keep that memory, and nothing
+/// may write it during a run.
 #[explained]
 #[pyfunction]
-pub fn _borrowed(address: usize, shape: Vec<usize>, dtype: AnyDType, keep: Py<PyAny>) -> Result<PyTensor> {
-    let dtype = dtype.0;
+#[pyo3(signature = (address, shape, dtype, keep, device=None))]
+pub fn _borrowed(
+    address: usize,
+    shape: Vec<usize>,
+    dtype: AnyDType,
+    keep: Py<PyAny>,
+    device: Option<&str>,
+) -> Result<PyTensor> {
+    let (dtype, device) = (dtype.0, placed(device)?);
     let Some(pointer) = NonNull::new(address as *mut u8).filter(|_| !shape.contains(&0)) else {
-        return Ok(Tensor::from_bytes(&[], dtype, &shape)?.into());
+        return Ok(Tensor::from_bytes_on(&device, &[], dtype, &shape)?.into());
     };
     if !address.is_multiple_of(dtype.bytes().max(1)) {
         let message = format!("_borrowed: address: memory of {dtype} that is not aligned cannot be borrowed");
@@ -139,7 +147,12 @@ pub fn _borrowed(address: usize, shape: Vec<usize>, dtype: AnyDType, keep: Py<Py
     }
     // SAFETY: that `keep` keeps the memory of these elements, and that nobody writes it during a run, is what this asks of
     // its caller, the frontend for PyTorch, whose tensors answer for their address, shape and type.
-    Ok(unsafe { Tensor::borrowed(pointer, dtype, &shape, true, Box::new(keep)) }?.into())
+    Ok(unsafe { Tensor::borrowed_on(&device, pointer, dtype, &shape, true, Box::new(keep)) }?.into())
+}
+
+/// The device of this name; the CPU where there is none.
+pub fn placed(name: Option<&str>) -> Result<DeviceSpec> {
+    Ok(name.map_or(Ok(DeviceSpec::CPU), |name| name.parse().map_err(svod_tensor::TensorError::from))?)
 }
 
 /// The elements as an array; realizes the tensor.

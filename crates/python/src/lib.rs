@@ -74,6 +74,8 @@ mod _svod {
     #[pymodule_export]
     use crate::config::PyPrepareConfig;
     #[pymodule_export]
+    use crate::dlpack::gpu::{_handed_over, _order};
+    #[pymodule_export]
     use crate::dtype::PyDType;
     #[pymodule_export]
     use crate::fork::{_after_fork, _before_fork};

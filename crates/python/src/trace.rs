@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use numpy::{PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
-use svod_device::DeviceSpec;
 use svod_dtype::DType;
 use svod_ir::graph::{Graph, Place, Shape};
 use svod_runtime::PrepareConfig;
@@ -15,7 +14,7 @@ use svod_tensor::{
     Draws, ErrorKind, Facts, Found, Gathered, Size, SizeValues, Tensor, TensorError, Trace, misfit, with_constants,
 };
 
-use crate::array::dtype_of;
+use crate::array::{dtype_of, placed};
 use crate::dtype::AnyDType;
 use crate::error::{Class, Result};
 use crate::gil::allow;
@@ -40,11 +39,16 @@ impl PyTrace {
         PyTrace(Trace::of_function(SizeValues::new(values), facts, constants))
     }
 
-    /// What stands for an array of this shape and type, which errors call so.
-    fn placeholder(&self, shape: &Bound<'_, PyTuple>, dtype: AnyDType, name: &str) -> Made {
+    /// What stands for an array of this shape and type, which errors call so; on the CPU, or on another device.
+    #[pyo3(signature = (shape, dtype, name, device=None))]
+    fn placeholder(&self, shape: &Bound<'_, PyTuple>, dtype: AnyDType, name: &str, device: Option<&str>) -> Made {
         let shape = self.shape(shape)?;
         let slot = self.0.slots_for(1, name);
-        Ok(Tensor::placeholder(&DeviceSpec::CPU, &shape, dtype.0, slot, &self.0)?.into())
+        let made = Tensor::placeholder(&placed(device)?, &shape, dtype.0, slot, &self.0)?;
+        if device.is_some() {
+            self.0.argument_at(made.uop().place());
+        }
+        Ok(made.into())
     }
 
     /// What stands for a tensor of this shape, which errors call so.

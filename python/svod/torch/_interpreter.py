@@ -14,7 +14,7 @@ import svod
 from svod.torch import rules as _rules  # noqa: F401
 from svod.torch._sizes import Sizes
 from svod.torch._table import PROMOTION, RULES, Call, Rule, Unsupported, dtype
-from svod.torch._types import constant, is_known
+from svod.torch._types import constant, is_known, named
 
 
 class Refused(Unsupported):
@@ -99,6 +99,7 @@ def _value(node: Node, values: Mapping[Node, Any], sizes: Sizes) -> Any:
         if not is_known(results):
             raise Unsupported("its type or layout is none of svod's")
         call = Call(results, _arguments(node.args, _Fakes()), sizes.of)
+        args = _placed(args, call.operands, results)
         if rule.promotion is not None:
             args = _promoted(rule, call.operands, args)
         found = rule.function(call, *args, **options) if rule.takes_call else rule.function(*args, **options)
@@ -126,6 +127,20 @@ class _Fakes(Mapping[Node, Any]):
 def _arguments(given: Any, values: Mapping[Node, Any]) -> Any:
     """Arguments with values in place of nodes."""
     return torch.fx.map_arg(given, lambda node: values[node])
+
+
+def _placed(args: Any, operands: Any, results: Any) -> Any:
+    """Operands where the result is: PyTorch takes indices and numbers from the host to a GPU by itself."""
+    first = results[0] if isinstance(results, (list, tuple)) else results
+    device = named(first.device) if isinstance(first, torch.Tensor) else None
+
+    def placed(x: Any, operand: Any) -> Any:
+        if isinstance(operand, (list, tuple)):
+            return type(operand)(placed(*pair) for pair in zip(x, operand, strict=True))
+        on_host = isinstance(x, svod.Tensor) and isinstance(operand, torch.Tensor) and named(operand.device) is None
+        return x.to(device) if on_host else x
+
+    return args if device is None else placed(list(args), list(operands))
 
 
 def _promoted(rule: Rule, operands: Sequence[Any], args: Sequence[Any]) -> list[Any]:

@@ -17,7 +17,7 @@ from svod._svod import _borrowed, _Draws, _Facts, _Trace
 from svod.torch._interpreter import Refused, built, is_check, outputs_of
 from svod.torch._sizes import Kind, Sizes, Symbols, expression_of, known_values
 from svod.torch._table import RULES, Unsupported
-from svod.torch._types import DTYPES, given, is_known, order_of, taken
+from svod.torch._types import DTYPES, follow, given, is_known, named, order_of, precede, taken
 
 Order = tuple[int, ...] | None
 
@@ -118,6 +118,9 @@ class Program:
         # How they lie in memory, if not as usual.
         self._orders = {at: _output_order(self._outputs[at].meta["val"]) for at in self._computed}
         self._runs = bool(self._computed) or any(map(is_check, module.graph.nodes))
+        # The GPUs that it reads or writes.
+        fakes = [*(self._fakes[at] for at in self._tensors), *(self._outputs[at].meta["val"] for at in self._computed)]
+        self._gpus = sorted({fake.device for fake in fakes if fake.device.type != "cpu"}, key=str)
         self._lock = threading.Lock()
         self._held: _Held | None = None
         # The one that was compiled last comes first.
@@ -148,9 +151,11 @@ class Program:
             handed = _handed(args[at])
             orders[number], arguments[number] = handed.order, handed.given
         version = self._found(values, tuple(orders))
-        arguments += _keys(version.keys)
+        arguments += self._keys(version.keys)
+        follow(self._gpus)
         chosen = {name: value for name, value in values.items() if name in version.variables}
         results = version.plan.run(*arguments, **chosen)
+        precede(self._gpus)
         for holds, message in zip(results[len(self._computed) :], version.messages, strict=True):
             if not holds.item():
                 raise RuntimeError(message)
@@ -194,12 +199,21 @@ class Program:
             elif not isinstance(output, Node):
                 returned.append(output)
             elif isinstance(fake := output.meta["val"], torch.Tensor):
-                result = taken(next(computed))
+                result = taken(next(computed), fake.device)
                 order = self._orders[at]
                 returned.append(result if order is None else result.permute(_inverse(order)))
             else:
                 returned.append(_number(fake, values))
         return returned
+
+    def _keys(self, count: int) -> list[svod.Tensor]:
+        """What random numbers are computed from: a key by PyTorch's generator, and the number of the first element."""
+        if not count:
+            return []
+        keys = torch.zeros((count, 2), dtype=torch.int64)
+        keys[:, 0].random_()
+        states = [_borrowed(key.data_ptr(), key.shape, svod.uint64, keys) for key in keys]
+        return [state.to(named(self._gpus[0])) for state in states] if self._gpus else states
 
     def _compile(self, values: dict[str, int], orders: tuple[Order, ...]) -> _Version:
         """A new version: for all sizes up to a maximum or, where that cannot be told of variables, for these."""
@@ -241,7 +255,8 @@ class Program:
                 continue
             order = next(of_tensors) or ()
             shape = tuple(map(sizes.of, fake.shape))
-            placeholder = trace.placeholder(tuple(shape[axis] for axis in order), DTYPES[fake.dtype], f"argument {at}")
+            placed = tuple(shape[axis] for axis in order)
+            placeholder = trace.placeholder(placed, DTYPES[fake.dtype], f"argument {at}", named(fake.device))
             placeholders.append(placeholder)
             inputs.append(placeholder if list(order) == sorted(order) else placeholder.permute(_inverse(order)))
 
@@ -259,8 +274,8 @@ class Program:
 
     def _handed_over(self, at: int, value: svod.Tensor) -> svod.Tensor:
         """A result as it is to lie in memory."""
-        order = self._orders[at]
-        return (value if order is None else value.permute(order)).clone()
+        order, device = self._orders[at], self._outputs[at].meta["val"].device
+        return (value if order is None else value.permute(order)).to(named(device) or "CPU").clone()
 
 
 # Stands in for a size of which nothing is known.
@@ -287,7 +302,7 @@ def refused_by(module: GraphModule) -> dict[Node, str]:
             return tuple(map(stand_in, value))
         if not isinstance(value, torch.Tensor) or value.dtype not in DTYPES:
             return size(value) if isinstance(value, torch.SymInt) else value
-        return trace.placeholder(tuple(map(size, value.shape)), DTYPES[value.dtype], "an argument")
+        return trace.placeholder(tuple(map(size, value.shape)), DTYPES[value.dtype], "an argument", named(value.device))
 
     def refuse(refused: Refused) -> Any:
         found[refused.node] = refused.reason
@@ -303,15 +318,6 @@ def fakes_of(graph: Graph) -> list[Any]:
     """What PyTorch knows of all nodes."""
     values = [node.meta.get("val") for node in graph.nodes]
     return [one for of in values for one in (of if isinstance(of, (list, tuple)) else [of])]
-
-
-def _keys(count: int) -> list[svod.Tensor]:
-    """What random numbers are computed from: a key by PyTorch's generator, and the number of the first element."""
-    if not count:
-        return []
-    keys = torch.zeros((count, 2), dtype=torch.int64)
-    keys[:, 0].random_()
-    return [_borrowed(key.data_ptr(), key.shape, svod.uint64, keys) for key in keys]
 
 
 def _view(output: Any) -> Any:

@@ -21,12 +21,25 @@ class Symbols:
         environment: Any = sizes[0].node.shape_env if sizes else None
         found = sorted({symbol for size in sizes for symbol in expression_of(size).free_symbols}, key=str)
         # The values that they had in the call that was traced.
-        self.hints = {str(symbol): int(environment.optimization_hint(symbol, 8)) for symbol in found}
+        self.hints = {str(symbol): _hint(environment, symbol) for symbol in found}
         lower = {str(symbol): environment.var_to_range[symbol].lower for symbol in found}
         self.least = {name: int(least) if least.is_Integer else 0 for name, least in lower.items()}
 
     def __bool__(self) -> bool:
         return bool(self.hints)
+
+
+# Stands in for the value of a symbol of which none is known.
+_A_VALUE = 8
+
+
+def _hint(environment: Any, symbol: Any) -> int:
+    """The value that a symbol had in the call that was traced."""
+    if hasattr(environment, "optimization_hint"):
+        return int(environment.optimization_hint(symbol, _A_VALUE))
+    # PyTorch before 2.13.
+    known = environment.size_hint(symbol, allow_none=True)
+    return _A_VALUE if known is None else int(known)
 
 
 class Kind(enum.Enum):

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
 from torch._prims_common import is_contiguous_or_false
 
 import svod
-from svod._svod import _borrowed
+from svod._svod import _borrowed, _handed_over, _order
 
 # Element types by PyTorch's.
 DTYPES: dict[torch.dtype, svod.DType] = {
@@ -23,37 +24,81 @@ DTYPES: dict[torch.dtype, svod.DType] = {
     torch.int32: svod.int32,
     torch.int64: svod.int64,
     torch.uint8: svod.uint8,
+    torch.uint16: svod.uint16,
+    torch.uint32: svod.uint32,
+    torch.uint64: svod.uint64,
     torch.complex64: svod.complex64,
     torch.complex128: svod.complex128,
 }
 
 
 def is_known(value: Any) -> bool:
-    """Whether svod has what a node gives: dense tensors of its types on the CPU, numbers, sizes, and lists of them."""
+    """Whether svod has what a node gives: dense tensors of its types and devices, numbers, sizes, lists of them."""
     if isinstance(value, (list, tuple)):
         return all(map(is_known, value))
     if isinstance(value, torch.Tensor):
         dense = value.layout == torch.strided and not value.is_quantized and not value.is_nested
-        return dense and value.device.type == "cpu" and value.dtype in DTYPES
+        return dense and value.dtype in DTYPES and is_device(value.device)
     return value is None or isinstance(value, (int, float, bool, torch.SymInt, torch.SymFloat))
 
 
+@functools.cache
+def is_device(device: torch.device) -> bool:
+    """Whether svod computes where PyTorch has this device."""
+    return device.type == "cpu" or (device.type == "cuda" and named(device) in svod.devices())
+
+
+def named(device: torch.device) -> str | None:
+    """svod's name of a GPU; none of the CPU."""
+    if device.type == "cpu":
+        return None
+    return f"CUDA:{torch.cuda.current_device() if device.index is None else device.index}"
+
+
 def given(tensor: torch.Tensor, order: Sequence[int] | None = None) -> svod.Tensor:
-    """A tensor's memory as svod sees it, borrowed: contiguous, or with its axes in this order."""
+    """A tensor's memory as svod sees it, borrowed: contiguous, or with its axes in this order.
+
+    That of a GPU may be read once `follow` was called, and is written by PyTorch once `precede` was.
+    """
     shape = tensor.shape if order is None else [tensor.shape[axis] for axis in order]
     # Another tensor, since the memory of this one may become another.
-    return _borrowed(tensor.data_ptr(), shape, DTYPES[tensor.dtype], tensor.detach())
+    return _borrowed(tensor.data_ptr(), shape, DTYPES[tensor.dtype], tensor.detach(), named(tensor.device))
 
 
 def constant(tensor: torch.Tensor) -> svod.Tensor:
     """A tensor that a graph holds, as a value of its own."""
-    return given(tensor.resolve_conj().resolve_neg().contiguous()).clone()
+    whole = tensor.resolve_conj().resolve_neg().contiguous()
+    follow({tensor.device})
+    kept = given(whole).clone()
+    if tensor.is_cuda:
+        kept.realize()
+        precede({tensor.device})
+    return kept
 
 
-def taken(tensor: svod.Tensor) -> torch.Tensor:
+def taken(tensor: svod.Tensor, device: torch.device) -> torch.Tensor:
     """A result's memory as PyTorch sees it, which owns it from then on."""
-    result: torch.Tensor = torch.from_dlpack(tensor.__dlpack__())
+    capsule = tensor.__dlpack__() if device.type == "cpu" else _handed_over(tensor, _stream(device))
+    result: torch.Tensor = torch.from_dlpack(capsule)
     return result
+
+
+def follow(devices: Iterable[torch.device]) -> None:
+    """Has svod's work on GPUs wait for what PyTorch has in its streams there."""
+    for device in devices:
+        if (name := named(device)) is not None:
+            _order(name, _stream(device), False)
+
+
+def precede(devices: Iterable[torch.device]) -> None:
+    """Has PyTorch's streams on GPUs wait for svod's work there."""
+    for device in devices:
+        if (name := named(device)) is not None:
+            _order(name, _stream(device), True)
+
+
+def _stream(device: torch.device) -> int:
+    return int(torch.cuda.current_stream(device).cuda_stream)
 
 
 def order_of(tensor: torch.Tensor) -> tuple[int, ...] | None:

@@ -20,9 +20,11 @@ use svod_tensor::{Operand, Tensor};
 use super::layout::{
     COPIED, CPU, CUDA, DlTensor, MAJOR, Managed, NAMES, READ_ONLY, TYPES, VERSIONED_NAMES, Versioned, type_of,
 };
+use crate::array::placed;
 use crate::dtype::numpy_dtype;
 use crate::error::{Class, Result};
 use crate::gil::allow;
+use crate::tensor::PyTensor;
 
 /// DLPack's numbers of streams that have no handle: the default stream of old, which is also meant where none is named; and
 /// none, so that nobody waits.
@@ -87,6 +89,8 @@ struct Exported {
     shape: Vec<i64>,
     strides: Vec<i64>,
     buffer: Arc<Buffer>,
+    /// The stream in which it is used last; none where nobody says which.
+    stream: Option<usize>,
 }
 
 impl Exported {
@@ -109,7 +113,11 @@ impl Exported {
 impl Drop for Exported {
     fn drop(&mut self) {
         // Kernels of whoever had it may still read it. A device that is lost reads nothing.
-        let _ = self.buffer.storage().allocator().await_all();
+        let allocator = self.buffer.storage().allocator();
+        let _ = match self.stream {
+            Some(stream) => allocator.follow(stream),
+            None => allocator.await_all(),
+        };
     }
 }
 
@@ -205,24 +213,61 @@ pub fn export<'py>(
         let told = "a tensor over borrowed memory, which may change, is exported as a copy only";
         return Err(PyBufferError::new_err(told).into());
     }
+    let flags = versioned.then_some(if copied { COPIED } else { READ_ONLY });
+    capsule_of(py, buffer, &extents, (code, bits), None, flags)
+}
+
+/// A capsule of a tensor's memory for PyTorch, which computes with it in a stream, and waits there: memory of its own, which
+/// comes back to svod's stream when PyTorch lets go of it.
+#[explained]
+#[pyfunction]
+pub fn _handed_over<'py>(py: Python<'py>, tensor: &PyTensor, stream: usize) -> Result<Bound<'py, PyAny>> {
+    let tensor = &tensor.0;
+    let dtype = tensor.dtype();
+    let Some((code, bits, _)) = TYPES.iter().copied().find(|row| row.2 == dtype) else {
+        return Err(Class::DType.raise(format!("DLPack has no {dtype}")));
+    };
+    let (buffer, extents, _) = elements(py, tensor, false, Readers::Stream(stream))?;
+    capsule_of(py, buffer, &extents, (code, bits), Some(stream), None)
+}
+
+/// Has what is computed on a device from now on wait for what a stream of PyTorch's got before; or the stream wait for what
+/// was computed before.
+#[explained]
+#[pyfunction]
+pub fn _order(device: &str, stream: usize, stream_waits: bool) -> Result<()> {
+    let open = Context::global().devices().get(&placed(Some(device))?).map_err(svod_tensor::TensorError::from)?;
+    let allocator = open.allocator();
+    let done = if stream_waits { allocator.precede(stream) } else { allocator.follow(stream) };
+    Ok(done.map_err(svod_tensor::TensorError::from)?)
+}
+
+/// A capsule of elements, of a type by DLPack's code and bits; with flags, one of version 1.
+fn capsule_of<'py>(
+    py: Python<'py>,
+    buffer: Arc<Buffer>,
+    extents: &[usize],
+    (code, bits): (u8, u8),
+    stream: Option<usize>,
+    flags: Option<u64>,
+) -> Result<Bound<'py, PyAny>> {
     let DeviceSpec::Cuda(number) = *buffer.device() else {
         return Err(Class::Device.raise(format!("the value is on {}, and not on a GPU", buffer.device())));
     };
     let shape = extents.iter().map(|n| *n as i64).collect();
-    let mut exported = Box::new(Exported { shape, strides: row_major(&extents), buffer });
+    let mut exported = Box::new(Exported { shape, strides: row_major(extents), buffer, stream });
     let inner = exported.tensor(code, bits, number);
     let owner = Box::into_raw(exported).cast();
     // SAFETY: the names are static, and the destructor is for capsules of this kind.
     let capsule = unsafe {
-        match versioned {
-            true => {
-                let flags = if copied { COPIED } else { READ_ONLY };
+        match flags {
+            Some(flags) => {
                 let deleter: Option<unsafe extern "C" fn(*mut Versioned)> = Some(delete_versioned);
                 let managed = Versioned { version: [MAJOR, 0], owner, deleter, flags, tensor: inner };
                 let pointer = Box::into_raw(Box::new(managed));
                 pyo3::ffi::PyCapsule_New(pointer.cast(), VERSIONED_NAMES.0.as_ptr(), Some(drop_versioned))
             }
-            false => {
+            None => {
                 let managed = Managed { tensor: inner, owner, deleter: Some(delete) };
                 let pointer = Box::into_raw(Box::new(managed));
                 pyo3::ffi::PyCapsule_New(pointer.cast(), NAMES.0.as_ptr(), Some(drop_unversioned))
@@ -534,7 +579,8 @@ pub fn interface<'py>(object: &Bound<'py, PyAny>, tensor: &Tensor) -> Result<Bou
     let (buffer, extents, _) = elements(py, tensor, false, Readers::Any)?;
     let start = buffer.as_ptr().filter(|_| !extents.contains(&0)).map_or(0, |p| p.as_ptr().addr());
     // Whoever reads keeps the tensor's object, whose value may become another one: the memory is kept beside it.
-    let shown = Bound::new(py, Shown { _held: Exported { shape: Vec::new(), strides: Vec::new(), buffer } })?;
+    let shown =
+        Bound::new(py, Shown { _held: Exported { shape: Vec::new(), strides: Vec::new(), buffer, stream: None } })?;
     let end = py.import("weakref")?.getattr("finalize")?.call1((object, shown.getattr("end")?))?;
     end.setattr("atexit", false)?;
     let interface = PyDict::new(py);

@@ -7,6 +7,7 @@ from typing import Any
 
 import svod
 from svod.torch._table import PROMOTION, Call, Unsupported, aten, dtype
+from svod.torch._types import is_device, named
 
 FLOAT = PROMOTION.INT_TO_FLOAT
 SAME = PROMOTION.DEFAULT
@@ -196,10 +197,13 @@ def masked_fill(call: Call, x: svod.Tensor, mask: svod.Tensor, value: Any) -> sv
 
 @aten("_to_copy", "prims::convert_element_type")
 def to_copy(x: svod.Tensor, *_: Any, **options: Any) -> svod.Tensor:
-    if options.get("device") is not None and options["device"].type != "cpu":
-        raise Unsupported(f"a copy to {options['device']}")
     # Every result is cast to the type that PyTorch gives it.
-    return x
+    device = options.get("device")
+    if device is None:
+        return x
+    if not is_device(device):
+        raise Unsupported(f"a copy to {device}")
+    return x.to(named(device) or "CPU")
 
 
 @aten("view.dtype", call=True)
