@@ -20,6 +20,7 @@ compiles nothing.
 from svod.optim import lr_scheduler
 from svod.optim._adaptive import Adadelta, Adagrad, RMSprop
 from svod.optim._factored import Adafactor
+from svod.optim._lbfgs import LBFGS
 from svod.optim._moments import LAMB, Adam, Adamax, AdamW, NAdam, RAdam
 from svod.optim._momentum import ASGD, SGD, Muon
 from svod.optim._optimizer import Optimizer, ParamGroup
@@ -28,6 +29,7 @@ from svod.optim._signs import Lion, Rprop
 __all__ = [
     "ASGD",
     "LAMB",
+    "LBFGS",
     "SGD",
     "Adadelta",
     "Adafactor",

@@ -13,10 +13,10 @@ from svod._svod import ArgumentError, ArgumentTypeError, DType, Tensor, _is_trac
 from svod.nn._statistics import pending
 from svod.optim._switches import Switches, check_switches
 
-__all__ = ["Optimizer", "ParamGroup"]
+__all__ = ["MASTER", "Optimizer", "ParamGroup"]
 
 # State that other state of the same name in PyTorch does not have: the weights of 16-bit parameters, in 32 bits.
-_MASTER = "master"
+MASTER = "master"
 _STEP = "step"
 
 Buffers = dict[str, Tensor]
@@ -95,7 +95,7 @@ class ParamGroup(MutableMapping[str, Any]):
                 self._clocks.append(clocks[place])
                 self._states.append({})
                 if parameter.dtype.itemsize < 4:
-                    self._states[at][_MASTER] = parameter.detach().cast(float32).realize()
+                    self._states[at][MASTER] = parameter.detach().cast(float32).realize()
             state = self._states[at]
             for name, value in self._owner._buffers(self).items():
                 shape = self._owner._shape(name, parameter)
@@ -312,7 +312,7 @@ class Optimizer:
             for at in members:
                 parameter, state, gradient = group.params[at], group._states[at], gradients[at]
                 assert gradient is not None
-                weights = state.get(_MASTER, parameter)
+                weights = state.get(MASTER, parameter)
                 new, buffers = self._update(
                     weights,
                     -gradient.cast(weights.dtype) if group._options.get("maximize") else gradient.cast(weights.dtype),
@@ -329,15 +329,15 @@ class Optimizer:
         """Puts a parameter's entries of a state dict in their places."""
         parameter, state = group.params[at], group._states[at]
         clock = {name: entries[name].item() if name in entries else start for name, start in self._clock.items()}
-        if _STEP not in entries and set(state) & set(entries):
+        if _STEP in clock and _STEP not in entries and set(state) & set(entries):
             # PyTorch counts no steps where only the first differs from the others.
             clock[_STEP] = 1.0
         past = (str(parameter.device), *clock.values())
         if past not in clocks:
             clocks[past] = {name: _at(full((), value, dtype=float64), parameter) for name, value in clock.items()}
         group._clocks[at] = clocks[past]
-        if _MASTER in state and _MASTER not in entries:
-            state[_MASTER].assign(parameter.detach())
+        if MASTER in state and MASTER not in entries:
+            state[MASTER].assign(parameter.detach())
         for name, tensor in state.items():
             if name in entries:
                 if entries[name].shape != tensor.shape:
