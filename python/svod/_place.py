@@ -8,7 +8,7 @@ import numpy as np
 
 from svod._svod import Tensor, _is_tracing
 
-__all__ = ["known", "place_of"]
+__all__ = ["device_of", "known", "made_beside", "place_of"]
 
 
 def known(x: Tensor) -> np.ndarray[Any, Any] | None:
@@ -21,3 +21,14 @@ def known(x: Tensor) -> np.ndarray[Any, Any] | None:
 def place_of(x: Tensor) -> str | tuple[str, ...]:
     """The device, or devices, of what is made like a tensor: where that is, and on the CPU if that is a file."""
     return "CPU" if isinstance(x.device, str) and x.device.startswith("DISK:") else x.device
+
+
+def device_of(x: Tensor) -> str | None:
+    """The device of what is made for a tensor: where that is; where it is used, if that is in several places."""
+    place = place_of(x)
+    return place if isinstance(place, str) else None
+
+
+def made_beside(x: Tensor, values: Any, dtype: Any = None) -> Tensor:
+    """Values of the host where a tensor is."""
+    return Tensor(values, dtype, device_of(x))

@@ -4511,6 +4511,14 @@ def get_rng_state() -> Tensor:
     True
     """
 
+def get_default_device() -> str:
+    """The device of tensors that nothing else places.
+
+    >>> import svod
+    >>> svod.get_default_device()
+    'CPU'
+    """
+
 def get_threads() -> builtins.int:
     """Number of threads of a run."""
 

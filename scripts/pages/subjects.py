@@ -84,8 +84,8 @@ SUBJECTS: dict[str, tuple[str, str]] = {
     "Files": ("", "Weights load_safetensors save_safetensors"),
     "Settings and the machine": (
         "",
-        "caches clear_caches compile_times detect_nan devices get_threads measure_machine memory set_default_device "
-        "set_threads strict synchronize target",
+        "caches clear_caches compile_times detect_nan devices get_default_device get_threads measure_machine memory "
+        "set_default_device set_threads strict synchronize target",
     ),
     "Errors": (
         "",

@@ -234,7 +234,7 @@ def test_projections_of_one_value_are_kernels_of_their_own():
 
 
 def test_few_rows_of_many_points_are_not_each_a_task():
-    """The mean of a sentence's tokens is no kernel with what normalizes each of these: few sentences would be all tasks."""
+    """The mean of a sentence's tokens is no kernel with what normalizes each: few sentences would be all tasks."""
     a = data(8, 40, 96) + 1
     x = on(a).realize()
     pooled = svod.nn.functional.layer_norm(x + 1, (96,)).mean(1)

@@ -123,7 +123,7 @@ pub fn empty(
     #[pyo3(from_py_with = flag)] requires_grad: bool,
 ) -> Made {
     let shape = extents_of("empty", sizes, shape, size)?;
-    let device = device.as_deref().map(crate::tensor::device).transpose()?.unwrap_or_default();
+    let device = device.as_deref().map_or_else(crate::tensor::default_device, crate::tensor::device)?;
     let made = Tensor::empty_on(&device, &shape.sizes, or(dtype, DEFAULT_FLOAT), shape.values())?;
     leaf(Ok(made.into()), requires_grad)
 }
@@ -527,6 +527,17 @@ pub fn set_default_device(device: Option<Text>) -> Result<()> {
     }
     PrepareConfig::set_default_device(device);
     Ok(())
+}
+
+/// The device of tensors that nothing else places.
+///
+/// >>> import svod
+/// >>> svod.get_default_device()
+/// 'CPU'
+#[explained]
+#[pyfunction]
+pub fn get_default_device() -> Result<String> {
+    Ok(crate::tensor::default_device()?.to_string())
 }
 
 /// Waits for all work that was handed to devices: what fails in it fails here. To read a value waits by itself.

@@ -82,8 +82,9 @@ mod _svod {
     #[pymodule_export]
     use crate::functions::{
         _operands, _prepare_writing, _tensor, arange, caches, cat, clear_caches, compile_times, devices, einsum, empty,
-        eye, from_dlpack, from_numpy, full, get_threads, linspace, load_safetensors, measure_machine, memory, ones,
-        prepare, realize, set_default_device, set_threads, stack, synchronize, where_, zeros,
+        eye, from_dlpack, from_numpy, full, get_default_device, get_threads, linspace, load_safetensors,
+        measure_machine, memory, ones, prepare, realize, set_default_device, set_threads, stack, synchronize, where_,
+        zeros,
     };
     #[pymodule_export]
     use crate::gradient::{

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
+from svod._place import made_beside
 from svod._svod import ArgumentError, ShapeError, Tensor, _tensor, cat, stack
 from svod.library._spelling import together
 from svod.library.manipulation import _extents, broadcast_arrays, moveaxis
@@ -154,7 +155,7 @@ def combinations(x: Tensor, /, r: int = 2, with_replacement: bool = False) -> Te
         raise ArgumentError(f"combinations: a vector and r >= 0 are expected, not {x.shape} and {r}")
     chosen = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     rows = list(chosen(range(int(x.shape[0])), r))
-    return x.take(Tensor(rows, "int64").reshape(len(rows), r), 0)
+    return x.take(made_beside(x, rows, "int64").reshape(len(rows), r), 0)
 
 
 def dsplit(x: Tensor, indices_or_sections: int | Sequence[int], /) -> tuple[Tensor, ...]:

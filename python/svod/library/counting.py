@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from svod._place import made_beside
 from svod._svod import (
     ArgumentError,
     DTypeError,
@@ -386,7 +387,7 @@ def unique_consecutive(
         starts, inverse, counts = none, none, none
     else:
         differs = flat[1:] != flat[:-1]
-        begins = cat([Tensor([True]), differs if axis is None else differs.any(1)], 0)
+        begins = cat([made_beside(x, [True]), differs if axis is None else differs.any(1)], 0)
         starts, counts = _runs(begins)
         inverse = begins.cumsum(0) - 1
     asked = ((return_inverse, inverse.reshape(x.shape) if axis is None else inverse), (return_counts, counts))
@@ -414,7 +415,7 @@ def _unique_slices(x: Tensor, axis: int) -> UniqueAll:
         keys = _ranks(elements).inverse if x.dtype.is_complex else elements
         order = order.take(keys.take(order, 0).argsort(0, stable=True), 0).realize()
     ordered = rows.take(order, 0)
-    begins = cat([Tensor([True]), (ordered[1:] != ordered[:-1]).any(1)], 0)
+    begins = cat([made_beside(x, [True]), (ordered[1:] != ordered[:-1]).any(1)], 0)
     starts, counts = _runs(begins)
     inverse = zeros(count, dtype="int64").scatter(0, order, begins.cumsum(0) - 1)
     indices = order.take(starts, 0)

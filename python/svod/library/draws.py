@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from svod._place import device_of
 from svod._svod import ArgumentError, Generator, Tensor, _randint, float64, rand, randn
 from svod.library.dtypes import iinfo
 from svod.library.random import _below
@@ -38,12 +39,12 @@ def geometric(x: Tensor, /, p: float, *, generator: Generator | None = None) -> 
 
 def log_normal(x: Tensor, /, mean: float = 1, std: float = 2, *, generator: Generator | None = None) -> Tensor:
     """Exponentials of normally distributed numbers."""
-    return _like(x, (mean + std * randn(*x.shape, dtype=float64, generator=generator)).exp())
+    return _like(x, (mean + std * randn(*x.shape, dtype=float64, device=device_of(x), generator=generator)).exp())
 
 
 def normal(x: Tensor, /, mean: Any = 0, std: Any = 1, *, generator: Generator | None = None) -> Tensor:
     """Normally distributed."""
-    return _like(x, mean + std * randn(*x.shape, dtype=float64, generator=generator))
+    return _like(x, mean + std * randn(*x.shape, dtype=float64, device=device_of(x), generator=generator))
 
 
 def random(x: Tensor, /, low: int = 0, to: int | None = None, *, generator: Generator | None = None) -> Tensor:
@@ -56,7 +57,7 @@ def random(x: Tensor, /, low: int = 0, to: int | None = None, *, generator: Gene
         )
     if to <= low:
         raise ArgumentError(f"random_: to is above {low}, not {to}")
-    return _like(x, _randint(low, to, x.shape, generator=generator))
+    return _like(x, _randint(low, to, x.shape, device=device_of(x), generator=generator))
 
 
 def uniform(x: Tensor, /, low: float = 0, to: float = 1, *, generator: Generator | None = None) -> Tensor:
@@ -68,7 +69,7 @@ def uniform(x: Tensor, /, low: float = 0, to: float = 1, *, generator: Generator
 
 def _unit(x: Tensor, generator: Generator | None) -> Tensor:
     """Numbers from 0 to 1 in double precision, one for each element."""
-    return rand(*x.shape, dtype=float64, generator=generator)
+    return rand(*x.shape, dtype=float64, device=device_of(x), generator=generator)
 
 
 def _like(x: Tensor, drawn: Tensor) -> Tensor:

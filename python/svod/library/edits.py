@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from svod._place import made_beside
 from svod._svod import ArgumentError, IndexError, ShapeError, Tensor, _operands, cat
 from svod.library._axes import axis_of
 from svod.library._spelling import beside
@@ -151,8 +152,7 @@ def _pairs(name: str, given: Any, axes: int) -> Any:
 
 def _picked(x: Tensor, axis: int, positions: Any) -> Tensor:
     """The elements at positions of an axis, which are known here."""
-    index = Tensor(positions)
-    return x.index_select(axis, index.to(x.device) if isinstance(x.device, str) else index)
+    return x.index_select(axis, made_beside(x, positions))
 
 
 def _host(given: Any) -> Any:

@@ -7,6 +7,7 @@ from math import inf, nan
 from typing import NamedTuple
 
 from svod import linalg
+from svod._place import device_of
 from svod._svod import ArgumentError, ShapeError, Tensor, eye, randn, where, zeros
 from svod.library.arrangement import adjoint
 from svod.linalg import QRResult, SlogdetResult
@@ -269,7 +270,7 @@ def svd_lowrank(x: Tensor, /, q: int = 6, niter: int = 2, M: Tensor | None = Non
         raise ArgumentError(f"svd_lowrank: q={q} singular values of matrices {tuple(x.shape)}")
     if not 0 <= niter <= _MOST_ROUNDS:
         raise ArgumentError(f"svd_lowrank: niter: from 0 to {_MOST_ROUNDS} rounds are expected, not {niter}")
-    basis = linalg.qr(x @ randn(*x.shape[:-2], x.shape[-1], q).cast(x.dtype)).Q
+    basis = linalg.qr(x @ randn(*x.shape[:-2], x.shape[-1], q, device=device_of(x)).cast(x.dtype)).Q
     for _ in range(niter):
         basis = linalg.qr(x @ linalg.qr(adjoint(x) @ basis).Q).Q
     u, s, vh = linalg.svd(adjoint(basis) @ x, full_matrices=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from svod._place import made_beside
 from svod._svod import ArgumentError, ArgumentTypeError, DTypeError, Tensor, _operands, float64, where
 from svod.library.special import _BERNOULLI, digamma, erfc, lgamma
 
@@ -62,7 +63,7 @@ def _incomplete(name: str, x1: Any, x2: Any, lower: bool) -> Tensor:
     usual = (a > 0) & (x > 0) & a.isfinite() & x.isfinite()
     a_in, x_in = where(usual, a, 1.0), where(usual, x, 1.0)
     below = x_in < a_in
-    nodes, weights = (Tensor(one, float64) for one in (_FINE if one.dtype == float64 else _COARSE))
+    nodes, weights = (made_beside(a, of, float64) for of in (_FINE if one.dtype == float64 else _COARSE))
     # The integrand falls by its slope at 0, or as a bell does.
     bell = where(below, x_in.sqrt().minimum(x_in), a_in.maximum(x_in).sqrt() + 1)
     width = 1 / ((a_in - x_in).abs() + bell)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from svod._place import made_beside
 from svod._svod import (
     ArgumentError,
     ArgumentTypeError,
@@ -223,7 +224,7 @@ def _edges_of(name: str, x: Tensor, bins: Any, range: Sequence[float] | None) ->
         return _edges(x, int(bins), range)
     # A list of edges beside integers keeps its digits.
     is_list = not isinstance(bins, (Tensor, np.ndarray)) and not x.dtype.is_floating_point
-    edges = Tensor(bins, dtype=float64) if is_list else beside(bins, [x])
+    edges = made_beside(x, bins, float64) if is_list else beside(bins, [x])
     if edges.ndim != 1 or edges.shape[0] < 2:
         raise ShapeError(f"{name}: bins: a vector of two edges or more is expected, not shape {tuple(edges.shape)}")
     return edges

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from svod._place import known
+from svod._place import known, made_beside
 from svod._svod import ArgumentError, ArgumentTypeError, ShapeError, Tensor, _tensor, arange, stack, where, zeros
 from svod.library._axes import axis_of
 from svod.library._spelling import beside
@@ -308,7 +308,7 @@ def _at(name: str, x: Tensor, axis: int, index: Any) -> tuple[Any, ...]:
 def _each(x: Tensor, others: tuple[Tensor, ...], callable: Callable[..., Any]) -> Tensor:
     """What a function makes of the elements of tensors, in the type and shape of the first."""
     rows = zip(*(one.expand(*x.shape).flatten().tolist() for one in (x, *others)), strict=True)
-    return Tensor([callable(*row) for row in rows], x.dtype).reshape(x.shape)
+    return made_beside(x, [callable(*row) for row in rows], x.dtype).reshape(x.shape)
 
 
 def _positions(index: Tensor) -> tuple[Tensor, ...]:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from svod._arguments import _is_integer, _is_number
-from svod._place import known, place_of
+from svod._place import device_of, known, made_beside
 from svod._svod import (
     ArgumentError,
     ArgumentTypeError,
@@ -72,7 +72,9 @@ def bernoulli(x: Tensor, p: float | None = None, /, *, generator: Generator | No
     """
     if p is not None and not 0 <= p <= 1:
         raise ArgumentError(f"bernoulli: p: a probability from 0 to 1 is expected, not {p}")
-    return (rand(*x.shape, dtype=float64, generator=generator) < (x if p is None else p)).cast(x.dtype)
+    return (rand(*x.shape, dtype=float64, device=device_of(x), generator=generator) < (x if p is None else p)).cast(
+        x.dtype
+    )
 
 
 def beta(
@@ -122,7 +124,7 @@ def categorical(logits: Tensor, /, shape: Shape = (), *, axis: int = -1, generat
     [1, 1]
     """
     logits = logits.movedim(axis, -1)
-    noise = _gumbel((*_extents(shape), *logits.shape), generator)
+    noise = _gumbel(logits, (*_extents(shape), *logits.shape), generator)
     return (logits.cast(float64) + noise).argmax(-1)
 
 
@@ -192,7 +194,7 @@ def multinomial(
     if replacement:
         drawn = categorical(logits, (num_samples,), generator=generator)
         return drawn.movedim(0, -1)
-    return (logits + _gumbel(x.shape, generator)).topk(num_samples, -1).indices
+    return (logits + _gumbel(x, x.shape, generator)).topk(num_samples, -1).indices
 
 
 def normal(
@@ -250,7 +252,7 @@ def permutation(x: Any, /, *, axis: int = 0, generator: Generator | None = None)
     if isinstance(x, int) and not isinstance(x, bool):
         return randperm(x, generator=generator)
     slices = _tensor(x)
-    return slices.take(randperm(slices.shape[axis], generator=generator), axis)
+    return slices.take(randperm(slices.shape[axis], device=device_of(slices), generator=generator), axis)
 
 
 def poisson(x: Tensor, /, shape: Shape = (), *, dtype: Any = None, generator: Generator | None = None) -> Tensor:
@@ -282,7 +284,7 @@ def rand_like(
     generator: Generator | None = None,
 ) -> Tensor:
     """Uniformly distributed in [0, 1), in a tensor's shape and type."""
-    kind, place = x.dtype if dtype is None else dtype, _device(x) if device is None else device
+    kind, place = x.dtype if dtype is None else dtype, device_of(x) if device is None else device
     return rand(*x.shape, dtype=kind, device=place, generator=generator, requires_grad=requires_grad)
 
 
@@ -327,7 +329,7 @@ def randint_like(
 ) -> Tensor:
     """Integers uniformly distributed from `low`, or 0, to before the last argument, in a tensor's shape and type."""
     low, high = (0, low) if high is None else (low, high)
-    drawn = _randint(low, high, x.shape, device=_device(x) if device is None else device, generator=generator)
+    drawn = _randint(low, high, x.shape, device=device_of(x) if device is None else device, generator=generator)
     return drawn.cast(x.dtype if dtype is None else dtype)
 
 
@@ -341,7 +343,7 @@ def randn_like(
     generator: Generator | None = None,
 ) -> Tensor:
     """Normally distributed with mean 0 and deviation 1, in a tensor's shape and type."""
-    kind, place = x.dtype if dtype is None else dtype, _device(x) if device is None else device
+    kind, place = x.dtype if dtype is None else dtype, device_of(x) if device is None else device
     return randn(*x.shape, dtype=kind, device=place, generator=generator, requires_grad=requires_grad)
 
 
@@ -435,12 +437,6 @@ def _shape_of(given: Any) -> tuple[Any, ...]:
     return tuple(given.shape) if isinstance(given, (Tensor, np.ndarray)) else ()
 
 
-def _device(x: Tensor) -> str | None:
-    """Where numbers like a tensor are drawn; where they are used, if that is in several places."""
-    place = place_of(x)
-    return place if isinstance(place, str) else None
-
-
 def _first(taken: Tensor, candidates: Tensor) -> Tensor:
     """The first candidate that was taken, along the first axis; the last one if none was."""
     last = candidates.shape[0] - 1
@@ -450,9 +446,9 @@ def _first(taken: Tensor, candidates: Tensor) -> Tensor:
     return chosen
 
 
-def _gumbel(shape: Sequence[Any], generator: Generator | None) -> Tensor:
-    """Gumbel distributed: `-log(-log(u))`."""
-    return -(-(1 - rand(*shape, dtype=float64, generator=generator)).log()).log()
+def _gumbel(x: Tensor, shape: Sequence[Any], generator: Generator | None) -> Tensor:
+    """Gumbel distributed, where a tensor is: `-log(-log(u))`."""
+    return -(-(1 - rand(*shape, dtype=float64, device=device_of(x), generator=generator)).log()).log()
 
 
 # How many deviations from the mean the tails of the normal distribution begin.
@@ -474,13 +470,13 @@ def _log_gamma(alpha: Tensor, generator: Generator | None) -> Tensor:
     small = alpha < 1
     d = where(small, alpha + 1, alpha) - 1 / 3
     # More than 0.95 of the candidates are taken.
-    z = randn(8, *alpha.shape, dtype=float64, generator=generator)
-    u = 1 - rand(8, *alpha.shape, dtype=float64, generator=generator)
+    z = randn(8, *alpha.shape, dtype=float64, device=device_of(alpha), generator=generator)
+    u = 1 - rand(8, *alpha.shape, dtype=float64, device=device_of(alpha), generator=generator)
     v = (1 + z / (9 * d).sqrt()) ** 3
     safe = v.clamp(min=1e-300)
     taken = (v > 0) & (u.log() < z * z / 2 + d - d * safe + d * safe.log())
     drawn = (d * _first(taken, safe)).log()
-    power = 1 - rand(*alpha.shape, dtype=float64, generator=generator)
+    power = 1 - rand(*alpha.shape, dtype=float64, device=device_of(alpha), generator=generator)
     return where(small, drawn + power.log() / where(small, alpha, 1.0), drawn)
 
 
@@ -488,18 +484,23 @@ def _binomial_of_few(n: Tensor, p: Tensor, generator: Generator | None) -> Tenso
     """How many of the probabilities that there are fewer than so many a uniform number exceeds; means up to 10."""
     most = 60  # More have a probability of 1e-27.
     counts = arange(most, dtype=float64).reshape(most, *(1,) * n.ndim)
-    logarithms = Tensor([math.lgamma(k + 1) for k in range(most)], float64).reshape(counts.shape)
+    logarithms = made_beside(n, [math.lgamma(k + 1) for k in range(most)], float64).reshape(counts.shape)
     others = (n - counts).clamp(min=0)
     ways = lgamma(n + 1) - logarithms - lgamma(others + 1)
     chances = (ways + where(counts == 0, 0.0, counts * p.clamp(min=1e-300).log()) + others * (-p).log1p()).exp()
     reached = where(counts <= n, chances, 0.0).cumsum(0)
-    return (rand(*n.shape, dtype=float64, generator=generator) >= reached).sum(0).cast(float64).minimum(n)
+    return (
+        (rand(*n.shape, dtype=float64, device=device_of(n), generator=generator) >= reached)
+        .sum(0)
+        .cast(float64)
+        .minimum(n)
+    )
 
 
 def _binomial_of_many(n: Tensor, p: Tensor, generator: Generator | None) -> Tensor:
     """Hörmann's BTRS, of which more than 0.8 of the candidates are taken; means from 10, probabilities up to 1/2."""
-    u = rand(16, *n.shape, dtype=float64, generator=generator) - 0.5
-    v = 1 - rand(16, *n.shape, dtype=float64, generator=generator)
+    u = rand(16, *n.shape, dtype=float64, device=device_of(n), generator=generator) - 0.5
+    v = 1 - rand(16, *n.shape, dtype=float64, device=device_of(n), generator=generator)
     spread = (n * p * (1 - p)).sqrt()
     b = 1.15 + 2.53 * spread
     a = -0.0873 + 0.0248 * b + 0.01 * p
@@ -520,16 +521,18 @@ def _poisson_of_few(rate: Tensor, generator: Generator | None) -> Tensor:
     """How many of the probabilities that there are fewer than so many a uniform number exceeds; means up to 10."""
     most = 60  # More have a probability of 1e-27.
     counts = arange(most, dtype=float64).reshape(most, *(1,) * rate.ndim)
-    logarithms = Tensor([math.lgamma(k + 1) for k in range(most)], float64).reshape(counts.shape)
+    logarithms = made_beside(rate, [math.lgamma(k + 1) for k in range(most)], float64).reshape(counts.shape)
     chances = (where(counts == 0, 0.0, counts * rate.clamp(min=1e-300).log()) - rate - logarithms).exp()
     reached = chances.cumsum(0)
-    return (rand(*rate.shape, dtype=float64, generator=generator) >= reached).sum(0).cast(float64)
+    return (
+        (rand(*rate.shape, dtype=float64, device=device_of(rate), generator=generator) >= reached).sum(0).cast(float64)
+    )
 
 
 def _poisson_of_many(rate: Tensor, generator: Generator | None) -> Tensor:
     """Hörmann's PTRS, of which more than 0.8 of the candidates are taken; means from 10."""
-    u = rand(16, *rate.shape, dtype=float64, generator=generator) - 0.5
-    v = 1 - rand(16, *rate.shape, dtype=float64, generator=generator)
+    u = rand(16, *rate.shape, dtype=float64, device=device_of(rate), generator=generator) - 0.5
+    v = 1 - rand(16, *rate.shape, dtype=float64, device=device_of(rate), generator=generator)
     b = 0.931 + 2.53 * rate.sqrt()
     a = -0.059 + 0.02483 * b
     inverse_alpha = 1.1239 + 1.1328 / (b - 3.4)

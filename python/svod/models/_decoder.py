@@ -15,6 +15,7 @@ import numpy as np
 
 import svod
 from svod import nn
+from svod._place import device_of, made_beside
 from svod._reach import Memo
 from svod._svod import (
     ArgumentError,
@@ -204,8 +205,10 @@ class Decoder(nn.Module):
     ) -> Iterator[np.ndarray]:
         batch, length = ids.shape
         begin, follow, n = self._plans(batch, length + count, first is not None)
-        padding = {} if first is None else {"first": Tensor(first)}
-        scores, past = begin(self, ids, **padding)
+        # Texts are read where the weights are.
+        weight = next(iter(self.parameters()))
+        padding = {} if first is None else {"first": made_beside(weight, first)}
+        scores, past = begin(self, made_beside(weight, ids), **padding)
         over = np.zeros(batch, bool)
         for at in range(length, length + count):
             tokens = choose(scores)
@@ -215,7 +218,7 @@ class Decoder(nn.Module):
             yield tokens
             if over.all() or at + 1 == length + count:
                 return
-            scores, made = follow(self, tokens[:, None], past, n.bind(at), **padding)
+            scores, made = follow(self, made_beside(weight, tokens[:, None]), past, n.bind(at), **padding)
             past[:, :, :, :, at : at + 1] = made
 
     def _windows_of(self, tokens: Size | int) -> Sequence[int | None]:
@@ -293,12 +296,12 @@ def _chooser(
     if temperature == 0:
         return lambda scores: scores.argmax(-1).numpy()
     generator = None if seed is None else Generator(seed)
-    heat, drawn = Tensor(np.float32(temperature)), _drawn(top_k, top_p)
+    heat, drawn = np.float32(temperature), _drawn(top_k, top_p)
 
     def draw(scores: Tensor) -> np.ndarray:
         # Not 0, whose logarithm is infinite.
-        noise = 1 - svod.rand(*scores.shape, generator=generator)
-        return drawn(scores, noise, heat).numpy()
+        noise = 1 - svod.rand(*scores.shape, device=device_of(scores), generator=generator)
+        return drawn(scores, noise, made_beside(scores, heat)).numpy()
 
     return draw
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from svod._svod import FileError, FormatError, Tensor, UnsupportedError
+from svod._svod import FileError, FormatError, Tensor, UnsupportedError, get_default_device
 from svod._weights import load_safetensors
 from svod.models.bert import Bert
 from svod.models.gpt2 import GPT2
@@ -29,11 +29,12 @@ WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
 
 
-def load(folder: str | os.PathLike[str], dtype: Any = None) -> Any:
+def load(folder: str | os.PathLike[str], dtype: Any = None, device: str | None = None) -> Any:
     """The model of a folder: `config.json` beside `model.safetensors`, or beside the parts that
     `model.safetensors.index.json` names.
 
-    Weights have the types that they have in the files; with a `dtype`, those of floats are converted.
+    Weights have the types that they have in the files; with a `dtype`, those of floats are converted. They are computed
+    with on a `device`, by default that of `svod.set_default_device`.
 
     Raises `svod.FileError` for a file that is not there, `svod.FormatError` for one that is no JSON or no safetensors,
     or whose numbers make no model, `svod.UnsupportedError` for an architecture or an option that svod has not, and
@@ -53,7 +54,8 @@ def load(folder: str | os.PathLike[str], dtype: Any = None) -> Any:
     check(path, model, own)
     model.load_state_dict(own, assign=True)
     model.eval()
-    return model if dtype is None else model.to(dtype=dtype)
+    place = get_default_device() if device is None else device
+    return model if dtype is None and place == "CPU" else model.to(device=place, dtype=dtype)
 
 
 def check(path: Path, model: Module, given: Mapping[str, Tensor]) -> None:

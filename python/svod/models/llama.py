@@ -7,6 +7,7 @@ from math import pi
 from typing import Any, Self
 
 from svod import nn
+from svod._place import made_beside
 from svod._svod import FormatError, Tensor, cat
 from svod.models._config import Config
 from svod.models._decoder import Cache, Decoder
@@ -96,7 +97,7 @@ class Llama(Decoder):
     def hidden(self, ids: Tensor, cache: Cache) -> Tensor:
         x = self.embed_tokens(ids)
         positions = cache.positions(ids.shape[1]).float()
-        angles = positions[..., None] * Tensor(self.frequencies)
+        angles = positions[..., None] * made_beside(x, self.frequencies)
         # The same for all heads, where texts begin at positions of their own.
         angles = angles if angles.ndim == 2 else angles[:, None]
         turns = angles.cos().cast(x.dtype), angles.sin().cast(x.dtype)

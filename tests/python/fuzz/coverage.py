@@ -41,8 +41,8 @@ _without(
 )
 _without(
     "settings and counters of the process",
-    "svod.caches svod.clear_caches svod.compile_times svod.get_threads svod.set_threads svod.memory svod.strict "
-    "svod.detect_nan svod.target svod.measure_machine",
+    "svod.caches svod.clear_caches svod.compile_times svod.get_default_device svod.get_threads svod.set_threads "
+    "svod.memory svod.strict svod.detect_nan svod.target svod.measure_machine",
 )
 _without(
     "complex numbers, which programs of the fuzzer have not (test_complex.py)",

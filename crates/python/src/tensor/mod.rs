@@ -107,7 +107,7 @@ pub fn device(name: &str) -> Result<DeviceSpec> {
 }
 
 /// The device of data that no argument places.
-fn default_device() -> Result<DeviceSpec> {
+pub fn default_device() -> Result<DeviceSpec> {
     Ok(PrepareConfig::current().device.unwrap_or_default())
 }
 

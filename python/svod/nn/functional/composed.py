@@ -7,7 +7,7 @@ from typing import Any
 
 import svod
 from svod._arguments import checked
-from svod._place import known
+from svod._place import device_of, known
 from svod._svod import ArgumentError, ShapeError, Tensor, arange, maximum, rand, where
 from svod.nn.functional._inplace import placing
 from svod.nn.functional.layers import avg_pool
@@ -66,7 +66,7 @@ def gumbel_softmax(
     from svod.library.random import _gumbel
 
     dim = dim if axis is None else axis
-    soft = ((logits + _gumbel(tuple(logits.shape), None).cast(logits.dtype)) / tau).softmax(dim)
+    soft = ((logits + _gumbel(logits, tuple(logits.shape), None).cast(logits.dtype)) / tau).softmax(dim)
     if not hard:
         return soft
     last = soft.movedim(dim, -1)
@@ -185,7 +185,7 @@ def rrelu(
         raise ArgumentError(f"rrelu: lower={lower} is above upper={upper}")
     if not training:
         return input.leaky_relu((lower + upper) / 2)
-    slope = lower + (upper - lower) * rand(*input.shape, dtype=input.dtype)
+    slope = lower + (upper - lower) * rand(*input.shape, dtype=input.dtype, device=device_of(input))
     return where(input > 0, input, input * slope)
 
 

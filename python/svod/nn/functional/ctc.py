@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from svod._arguments import checked
+from svod._place import device_of, made_beside
 from svod._svod import ArgumentError, ShapeError, Tensor, arange, cat, where, zeros
 
 __all__ = ["ctc_loss"]
@@ -38,7 +39,7 @@ def ctc_loss(
         raise ShapeError(f"ctc_loss: targets of shape {tuple(targets.shape)} for a batch of {batch}")
     if reduction not in ("mean", "sum", "none"):
         raise ArgumentError(f'ctc_loss: reduction is "mean", "sum" or "none", not {reduction!r}')
-    lengths, labels = (_lengths(given, batch) for given in (input_lengths, target_lengths))
+    lengths, labels = (_lengths(given, batch, log_probs) for given in (input_lengths, target_lengths))
     places = 2 * targets.shape[1] + 1
     # A blank before, between and behind labels.
     read = zeros((batch, places), dtype=targets.dtype) + blank
@@ -73,8 +74,10 @@ def _sum(logs: list[Tensor]) -> Tensor:
     return most + total.log()
 
 
-def _lengths(given: Tensor | Sequence[int], batch: int) -> Tensor:
-    lengths = given if isinstance(given, Tensor) else Tensor(given)
+def _lengths(given: Tensor | Sequence[int], batch: int, log_probs: Tensor) -> Tensor:
+    place = device_of(log_probs)
+    lengths = given if isinstance(given, Tensor) else made_beside(log_probs, given)
+    lengths = lengths if place is None else lengths.to(place)
     lengths = lengths.reshape(1) if lengths.ndim == 0 else lengths
     if tuple(lengths.shape) != (batch,):
         raise ShapeError(f"ctc_loss: lengths of shape {tuple(lengths.shape)} for a batch of {batch}")

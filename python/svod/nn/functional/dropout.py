@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import sqrt
 
 from svod._arguments import checked
+from svod._place import device_of
 from svod._svod import ArgumentError, ShapeError, Tensor, rand, where
 from svod.nn.functional._inplace import placing
 
@@ -22,7 +23,7 @@ def _kept(input: Tensor, p: float, leading: int | None = None) -> Tensor:
     shape = tuple(input.shape)
     if leading is not None:
         shape = (*shape[:leading], *[1] * (len(shape) - leading))
-    return rand(shape) >= p
+    return rand(shape, device=device_of(input)) >= p
 
 
 @checked

@@ -7,6 +7,7 @@ from math import floor
 from typing import Any
 
 from svod._arguments import checked
+from svod._place import device_of
 from svod._svod import ArgumentError, ShapeError, Tensor, arange, float64, rand, where
 
 __all__ = [
@@ -104,7 +105,11 @@ def _fractional(
             raise ArgumentError(f"{name}: {size} windows of {one} elements of an axis of {extent}")
     batched = input if input.ndim == rank + 2 else input.unsqueeze(0)
     batch, channels = batched.shape[:2]
-    drawn = rand(batch, channels, rank, dtype=float64) if samples is None else samples.cast(float64)
+    drawn = (
+        rand(batch, channels, rank, dtype=float64, device=device_of(batched))
+        if samples is None
+        else samples.cast(float64)
+    )
     places: Any = 0
     for axis, (size, one, extent) in enumerate(zip(sizes, kernel, extents, strict=True)):
         u = drawn[..., axis].unsqueeze(-1)

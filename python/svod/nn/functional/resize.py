@@ -10,6 +10,7 @@ import numpy as np
 
 import svod
 from svod._arguments import checked
+from svod._place import made_beside
 from svod._svod import ArgumentError, ShapeError, Tensor, arange, minimum
 from svod._svod import complex as joined
 
@@ -64,7 +65,7 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: comple
         most = {"reflect": extent - 1, "circular": extent}.get(mode, max(before, after))
         if extent == 0 or max(before, after) > most or extent + before + after < 0:
             raise ArgumentError(f"pad: {(before, after)} is more than axis {axis} of {tuple(input.shape)} has: {mode}")
-        input = input.index_select(axis, Tensor(_MIRRORS[mode](np.arange(-before, extent + after), extent)))
+        input = input.index_select(axis, made_beside(input, _MIRRORS[mode](np.arange(-before, extent + after), extent)))
     return input
 
 
@@ -149,7 +150,7 @@ def _resampled(input: Tensor, axis: int, new: int, factor: float | None, mode: s
         # In single precision, as PyTorch does: where an exact place is whole, rounding decides.
         middle = at.astype(np.float32) + np.float32(0.5 * (mode == "nearest-exact"))
         from_ = np.floor(middle * np.float32(step)).astype(np.int64)
-        return input.index_select(axis, Tensor(np.minimum(from_, extent - 1)))
+        return input.index_select(axis, made_beside(input, np.minimum(from_, extent - 1)))
     corners = (extent - 1) / (new - 1) if new > 1 else 0.0
     place = at * corners if align else (at + 0.5) * step - 0.5
     if mode != "bicubic":
@@ -159,9 +160,9 @@ def _resampled(input: Tensor, axis: int, new: int, factor: float | None, mode: s
     taps = _cubic(share) if mode == "bicubic" else {0: 1 - share, 1: share}
     total: Any = None
     for tap, weight in taps.items():
-        of = input.index_select(axis, Tensor(np.clip(first + tap, 0, extent - 1)))
+        of = input.index_select(axis, made_beside(input, np.clip(first + tap, 0, extent - 1)))
         shape = [-1 if i == axis else 1 for i in range(input.ndim)]
-        part = of * Tensor(weight).cast(input.dtype).reshape(*shape)
+        part = of * made_beside(input, weight).cast(input.dtype).reshape(*shape)
         total = part if total is None else total + part
     result: Tensor = total
     return result
@@ -187,10 +188,10 @@ def _averaged(input: Tensor, axis: int, new: int, factor: float | None, mode: st
     weight = np.where(away < 1, near, np.where(away < 2, far, 0)) if mode == "bicubic" else np.maximum(1 - away, 0)
     weight = np.where(np.arange(count.max()) < count[:, None], weight, 0)
     weight = weight / weight.sum(1, keepdims=True)
-    windows = input.index_select(axis, Tensor(np.minimum(places, extent - 1).reshape(-1)))
+    windows = input.index_select(axis, made_beside(input, np.minimum(places, extent - 1).reshape(-1)))
     windows = windows.unflatten(axis, places.shape)
     shape = [*places.shape, *[1] * (input.ndim - axis - 1)]
-    return (windows * Tensor(weight).cast(input.dtype).reshape(*shape)).sum(axis + 1)
+    return (windows * made_beside(input, weight).cast(input.dtype).reshape(*shape)).sum(axis + 1)
 
 
 def _near(x: Any, a: float) -> Any:
