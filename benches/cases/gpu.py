@@ -1,4 +1,4 @@
-"""What is measured on a GPU: work bound by memory, products, attention, whole models."""
+"""What is measured on a GPU: work bound by memory, products, attention, whole models, gradients."""
 
 from __future__ import annotations
 
@@ -223,6 +223,85 @@ def decoder(layers: int, batch: int, length: int, width: int, heads: int, dtype:
     )
 
 
+def trained(
+    name: str,
+    dtype: str,
+    program: Any,
+    shapes: Sequence[tuple[int, ...]],
+    result: tuple[int, ...],
+    flops: float = 0,
+    ids: tuple[int, int] | None = None,
+    tolerance: float = 1.0,
+) -> Case:
+    """The gradients of a program by all that it is of, along what its result's square is multiplied by; `ids` are so
+    many indices below a bound, which come first. Memory is read and written once on the way there and once on the way
+    back.
+    """
+
+    def all_gradients(ops: Any, *operands: Any) -> Any:
+        looked_up, (along, *leaves) = operands[: ids is not None], operands[ids is not None :]
+
+        def loss(*leaves: Any) -> Any:
+            made = program(ops, *looked_up, *leaves)
+            # A square, so that the gradients depend on all that is given.
+            return ops.sum(made * made * along)
+
+        return ops.gradients(loss, leaves)
+
+    given = drawn(dtype, result, *shapes)
+    moved = bytes_of(dtype, result, *shapes)
+    return Case(
+        f"train-{name}-{SHORT[dtype]}",
+        ("training", SHORT[dtype]),
+        all_gradients,
+        given if ids is None else together(integers(ids[1], ids[0]), given),
+        flops=flops,
+        reads=2 * moved,
+        writes=moved,
+        tolerance=tolerance * TOLERANCES[dtype],
+    )
+
+
+def training(tokens: int, width: int, heads: tuple[int, int, int], words: int, dtype: str) -> list[Case]:
+    """Gradients of what models are made of."""
+    rows, wide = (tokens, width), (4 * width, width)
+    shape = (1, *heads)
+    of_scores = 2.0 * heads[0] * heads[1] * heads[1] * heads[2]
+
+    def attention(ops: Any, query: Any, key: Any, value: Any) -> Any:
+        return ops.attention(query, key, value, causal=True)
+
+    def feed_forward(ops: Any, x: Any, up: Any, bias: Any, down: Any) -> Any:
+        return ops.gelu(ops.linear(x, up, bias)) @ ops.transpose(down)
+
+    def norm(ops: Any, x: Any, weight: Any, bias: Any) -> Any:
+        return ops.layer_norm(x, weight, bias, 1e-5)
+
+    # Two products on the way there, and five on the way back, of half of the scores.
+    return [
+        trained(f"attention-{text(heads)}", dtype, attention, [shape] * 3, shape, flops=3.5 * of_scores, tolerance=2),
+        trained(
+            f"feed-forward-{text(rows)}",
+            dtype,
+            feed_forward,
+            [rows, wide, wide[:1], wide[::-1]],
+            rows,
+            flops=6.0 * tokens * width * 8 * width,
+            tolerance=2,
+        ),
+        trained(f"layernorm-{text(rows)}", dtype, norm, [rows, rows[1:], rows[1:]], rows, tolerance=4),
+        trained(
+            f"embedding-{tokens}-of-{words}x{width}",
+            dtype,
+            lambda ops, ids, table: ops.take(table, ids),
+            [(words, width)],
+            rows,
+            ids=(tokens, words),
+            tolerance=2,
+        ),
+    ]
+
+
 def matmul_set() -> list[Case]:
     """Forty products in bf16: squares, layers of language models, tall and flat ones, transpositions, odd extents."""
     squares = [(n, n, n) for n in (512, 1024, 1536, 2048, 3072, 4096, 5120, 6144, 8192)]
@@ -263,6 +342,8 @@ CASES = [
     models.minilm(64, 128),
     decoder(12, 1, 128, 768, 12, HALF),
     decoder(12, 64, 128, 768, 12, HALF),
+    *training(8192, 1024, (16, 1024, 128), 50_000, HALF),
+    *training(8192, 1024, (16, 1024, 64), 50_000, "float32"),
 ]
 MATMUL_SET = matmul_set()
 # The same on extents with which one can test the spelling.
@@ -283,4 +364,6 @@ SMALL = [
     attention(2, 9, 4, HALF, causal=False, queries=1),
     decoder(2, 2, 5, 12, 3, HALF),
     decoder(2, 2, 5, 12, 3, "float32"),
+    *training(10, 8, (2, 9, 4), 7, HALF),
+    *training(10, 8, (2, 9, 4), 7, "float32"),
 ]

@@ -103,6 +103,9 @@ class Spelling:
     def to_f32(self, x: Any) -> Any:
         """Integers as f32."""
 
+    def gradients(self, loss: Callable[..., Any], tensors: Sequence[Any]) -> Any:
+        """The gradients of a function of these tensors by each of them."""
+
     def reshape(self, x: Any, shape: Sequence[int]) -> Any:
         """The same elements under other extents."""
 

@@ -90,6 +90,9 @@ class Ops(base.Methods):
     def sort(self, x: Any) -> Any:
         return jnp.sort(x)
 
+    def gradients(self, loss: Any, tensors: Any) -> Any:
+        return jax.grad(loss, argnums=tuple(range(len(tensors))))(*tensors)
+
     def named(self, name: str) -> Any:
         return spelled.jax(name)
 

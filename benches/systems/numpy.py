@@ -10,10 +10,30 @@ import numpy as np
 from systems import base, spelled
 from systems.base import Array, Job, Ready, Unsupported, as_tuple
 
+# How far apart the points of a difference quotient are.
+STEP = 1e-5
+
 
 class Ops(base.Ops):
     def to_f32(self, x: Array) -> Array:
         return x.astype(np.float32)
+
+    def gradients(self, loss: Any, tensors: Any) -> Any:
+        """By central differences: for references in f64."""
+        if tensors[0].dtype != np.float64:
+            raise Unsupported("it has no gradients")
+        found = []
+        for i, tensor in enumerate(tensors):
+            gradient = np.zeros(tensor.shape)
+            for at in np.ndindex(tensor.shape):
+                sides = []
+                for step in (STEP, -STEP):
+                    moved = tensor.copy()
+                    moved[at] += step
+                    sides.append(float(loss(*tensors[:i], moved, *tensors[i + 1 :])))
+                gradient[at] = (sides[0] - sides[1]) / (2 * STEP)
+            found.append(gradient)
+        return tuple(found)
 
     def reshape(self, x: Array, shape: Any) -> Array:
         return x.reshape(shape)

@@ -81,6 +81,9 @@ class Ops(base.Methods):
     def sort(self, x: Any) -> Any:
         return torch.sort(x).values
 
+    def gradients(self, loss: Any, tensors: Any) -> Any:
+        return torch.func.grad(loss, argnums=tuple(range(len(tensors))))(*tensors)
+
     def named(self, name: str) -> Any:
         return spelled.torch(name)
 

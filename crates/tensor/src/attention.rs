@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::derivative::attention::by_blocks;
+use crate::derivative::attention::{Derivative, by_blocks};
 use crate::error::{Result, TensorError, show, show_operands};
 use crate::operand::{common_shape, size_value};
 use crate::tensor::Tensor;
@@ -41,7 +41,7 @@ impl Tensor {
         check(self, key, value, how.mask)?;
         let dtype = self.dtype();
         let operands = [self.uop(), key.uop(), value.uop()];
-        let (mut query, mut key, mut value) = (self.widened()?, key.widened()?, value.widened()?);
+        let (mut query, mut key, mut value) = (self.clone(), key.clone(), value.clone());
         let mut mask = how.mask.cloned();
         let shape = query.shape();
         if how.grouped {
@@ -56,6 +56,8 @@ impl Tensor {
                 });
             }
         }
+        let narrow = [&query, &key, &value].map(Tensor::uop);
+        let (query, key, value) = (query.widened()?, key.widened()?, value.widened()?);
         let batch = |t: &Tensor| t.shape()[..t.rank() - 2].to_vec();
         let misfit = |what: String, why: String| TensorError::shape(OP, format!("{what} do not broadcast, {why}"));
         common_shape(&[&batch(&query), &batch(&key), &batch(&value)]).map_err(|why| {
@@ -76,7 +78,12 @@ impl Tensor {
         };
         let operands: Vec<UOp> = [&query, &key, &value].into_iter().chain(&mask).map(Tensor::uop).collect();
         let value = mixed(&operands[0], &operands[1], &operands[2], operands.get(3), &Size::ZERO)?;
-        let mixed = by_blocks(&Tensor::from_uop(value), &operands, Arc::new(mixed))?.cast(dtype)?;
+        let known = move |[q, k, v]: &[UOp; 3], mask: Option<&UOp>, first: &Size, g: &UOp| -> Result<[UOp; 4]> {
+            let [q, k, v, g] = [q, k, v, g].map(|x| Tensor::from_uop(x.clone()));
+            cotangents([&q, &k, &v], mask, causal.then_some(first), scale, &g)
+        };
+        let derivative = Derivative { mixed: Arc::new(mixed), known: Arc::new(known), narrow };
+        let mixed = by_blocks(&Tensor::from_uop(value), &operands, derivative)?.cast(dtype)?;
         if !how.grouped {
             return Ok(mixed);
         }
@@ -108,6 +115,17 @@ fn mixed(
     causal: Option<&Size>,
     scale: Option<f64>,
 ) -> Result<Tensor> {
+    weights(query, key, mask, causal, scale)?.matmul(value)
+}
+
+/// The weights of each query.
+fn weights(
+    query: &Tensor,
+    key: &Tensor,
+    mask: Option<&UOp>,
+    causal: Option<&Size>,
+    scale: Option<f64>,
+) -> Result<Tensor> {
     let depth = query.shape()[query.rank() - 1].clone();
     let mut scores = query.matmul(&key.transpose(-2, -1)?)?.scaled(scale, &depth)?;
     if let Some(mask) = mask {
@@ -120,8 +138,32 @@ fn mixed(
     if let Some(first) = causal {
         scores = Tensor::select(&seen(&scores.shape(), first)?, &scores, f64::NEG_INFINITY)?;
     }
-    let weights = if mask.is_some() { over_seen(&scores)? } else { scores.softmax(-1)? };
-    weights.matmul(value)
+    if mask.is_some() { over_seen(&scores) } else { scores.softmax(-1) }
+}
+
+/// The cotangents of 16-bit queries, keys, values and of the scores that a mask is added to, by that of the result. Weights
+/// and what they pass on are rounded to 16 bits for the three products that they are factors of (Dao et al. 2022), since
+/// tensor cores multiply these; sums are `float32`.
+fn cotangents(
+    [q, k, v]: [&Tensor; 3],
+    mask: Option<&UOp>,
+    causal: Option<&Size>,
+    scale: Option<f64>,
+    g: &Tensor,
+) -> Result<[UOp; 4]> {
+    let narrow = q.dtype();
+    let round = |x: &Tensor| x.cast(narrow)?.contiguous()?.widened();
+    let depth = q.shape()[q.rank() - 1].clone();
+    let (q, k, v, g) = (q.widened()?, k.widened()?, v.widened()?, g.widened()?);
+    let weights = weights(&q, &k, mask, causal, scale)?;
+    let of_weights = g.matmul(&v.transpose(-2, -1)?)?;
+    let total = weights.mul(&of_weights)?.sum(Some(&[-1]), true)?;
+    let of_scores = weights.mul(of_weights.sub(total)?)?;
+    let (weights, scores) = (round(&weights)?, round(&of_scores)?);
+    let of_q = scores.matmul(&k)?.scaled(scale, &depth)?;
+    let of_k = scores.transpose(-2, -1)?.matmul(&q)?.scaled(scale, &depth)?;
+    let of_v = weights.transpose(-2, -1)?.matmul(&g)?;
+    Ok([of_q.uop(), of_k.uop(), of_v.uop(), of_scores.uop()])
 }
 
 /// The softmax of the last dimension, but zeros where all of it is -∞, as of a query that sees no key.

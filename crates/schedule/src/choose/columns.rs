@@ -47,12 +47,14 @@ impl Choice<'_> {
         let Some(column) = stage_vector(k, 0).filter(|a| over.contains(a) && k.stages[0].over.contains(a)) else {
             return false;
         };
-        let (n, lanes) = (extent(k, column), self.lanes(0));
+        let (n, lanes) = (extent(k, column), self.lanes_across(0, column));
         let depth: i64 = axes.iter().map(|a| extent(k, *a)).fold(1, i64::saturating_mul);
         let written = k.stages[out].outs.iter().all(|o| matches!(o, Out::Param { .. }));
+        let narrow = if self.target.groups.is_some() { lanes.max(2) } else { 4 * lanes };
         if !mapped
             || !written
-            || n < 4 * lanes
+            || n < narrow
+            || lanes < 2
             || depth < registers::STEPS
             || !(together.is_some() || stage_vector(k, out) == Some(column))
         {
@@ -60,7 +62,10 @@ impl Choice<'_> {
         }
 
         let points = over.iter().map(|a| extent(k, *a)).fold(depth, i64::saturating_mul);
-        let tasks = worth(self.target, points.saturating_mul(cost(k)));
+        let mut tasks = worth(self.target, points.saturating_mul(cost(k)));
+        if self.target.groups.is_some() {
+            tasks = tasks.max(Division::of(self.target).results);
+        }
         let how = Across { column, together };
         if let Some((axis, by)) = self.parts(&how, axes, tasks) {
             let mut kernel = k.clone();
@@ -92,10 +97,22 @@ impl Choice<'_> {
         let columns = (extent(k, how.column) / self.most_columns(how)).max(1);
         let rows: i64 = reduced.iter().skip(1).map(|a| extent(k, *a)).product();
         let division = Division::of(self.target);
-        let fewest = (division.rows_of_part / rows).max(1);
-        let parts = (tasks / (kept * columns)).min(division.parts_of_rows).min(extent(k, axis) / fewest);
+        let depth = extent(k, axis);
+        let most = (tasks / (kept * columns)).min(division.parts_of_rows);
+        let of = |rows_of_part: i64| most.min(depth / (rows_of_part / rows).max(1));
+        let mut parts = of(division.rows_of_part);
+        if self.target.groups.is_some() && parts.saturating_mul(kept * columns) < division.results {
+            // As many rows in a part as there are parts: neither they nor their sums take longer.
+            parts = of((depth.isqrt() as u64).next_power_of_two() as i64);
+        }
         (parts >= FEWEST_PARTS)
             .then(|| (axis, round(extent(k, axis), (extent(k, axis) + parts - 1) / parts, registers::STEPS)))
+    }
+
+    /// Columns of a vector. Groups of threads divide also those of fewer, evenly.
+    fn lanes_across(&self, stage: usize, column: AxisId) -> i64 {
+        let (n, lanes) = (extent(self.kernel, column), self.lanes(stage));
+        if self.target.groups.is_some() && n < lanes { 1 << n.trailing_zeros() } else { lanes }
     }
 
     /// Columns of a chunk at most: their accumulators fill half of the first-level cache.
@@ -103,7 +120,7 @@ impl Choice<'_> {
         let bytes = self.target.vector_bytes as i64 / self.lanes(0).max(1);
         let rows = how.together.map_or(1, |axis| extent(self.kernel, axis));
         if self.target.groups.is_some() {
-            return self.lanes(0);
+            return self.lanes_across(0, how.column);
         }
         (self.target.l1 as i64 / 2 / bytes.max(1) / rows).max(1)
     }
@@ -113,7 +130,7 @@ impl Choice<'_> {
     fn across(&mut self, reduction: usize, out: usize, how: &Across, first: Option<AxisId>, tasks: i64) {
         let k = self.kernel;
         let column = how.column;
-        let (n, lanes) = (extent(k, column), self.lanes(reduction));
+        let (n, lanes) = (extent(k, column), self.lanes_across(reduction, column));
         let mut wanted = Tasks { left: tasks };
         let mut tasks = Vec::new();
         let mut serial = Vec::new();

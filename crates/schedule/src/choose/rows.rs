@@ -285,7 +285,9 @@ impl Choice<'_> {
         let reduced = |a: &AxisId| matches!(&k.stages[stage].body, Body::Reduce { axes, .. } if axes.contains(a));
         let map = matches!(k.stages[stage].body, Body::Map(_));
         let kept = |a: &AxisId| k.is_plain_reduction(stage) && k.stages[stage].over.contains(a) && !rows.contains(a);
-        let free = |a: &AxisId| map || Some(*a) == across || (reduced(a) && !scans(k, stage, *a)) || kept(a);
+        // Neighbours of the row would need their own reductions.
+        let inside = |a: &AxisId| map && !rows.contains(a);
+        let free = |a: &AxisId| inside(a) || Some(*a) == across || (reduced(a) && !scans(k, stage, *a)) || kept(a);
         let fills = |a: &AxisId| extent(k, *a) >= lanes || self.row_of_groups(*a).is_some();
         let vector = stage_vector(k, stage).filter(|a| free(a) && fills(a));
         if let Some(axis) = vector {

@@ -16,7 +16,9 @@ impl Choice<'_> {
         let over = &k.stages[stage].over;
         let (apart, ordered) = scattered_axes(k, stage);
         let lanes = self.lanes(stage);
-        let vector = stage_vector(k, stage).filter(|a| apart.contains(a) && extent(k, *a) >= lanes);
+        // Each of a group's threads has elements of its own: one test decides about a point.
+        let shared = self.target.groups.is_some() && !ordered.is_empty();
+        let vector = stage_vector(k, stage).filter(|a| apart.contains(a) && extent(k, *a) >= lanes && !shared);
         let points = over.iter().map(|a| extent(k, *a)).fold(1, i64::saturating_mul);
         let mut wanted = Tasks { left: worth(self.target, points.saturating_mul(cost(k))) };
 

@@ -21,7 +21,8 @@ impl Choice<'_> {
         let k = self.kernel;
         let points = |s: usize| product(k, &stage_axes(k, s));
         let division = Division::of(self.target);
-        let long: Vec<usize> = (0..k.stages.len()).filter(|s| points(*s) >= 4 * CPU.task).collect();
+        let shortest = if self.target.groups.is_some() { division.part } else { 4 * CPU.task };
+        let long: Vec<usize> = (0..k.stages.len()).filter(|s| points(*s) >= shortest).collect();
         let few = |s: &usize| {
             let reduction =
                 matches!(&k.stages[*s].body, Body::Reduce { emit: Emit::Last, .. }) && k.is_plain_reduction(*s);

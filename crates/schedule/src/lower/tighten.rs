@@ -8,6 +8,7 @@
 //! if that is infinite or NaN. A row with nothing visible stays NaN, as 0 / 0.
 
 use super::{Env, Lowerer};
+use crate::apply::{LoopState, Runs};
 use crate::costs::limits::{code, kernels};
 use svod_dtype::{Const, DType};
 use svod_ir::alu::Alu;
@@ -33,6 +34,11 @@ impl Lowerer<'_> {
         let kernel = &self.s.kernel;
         let Body::Reduce { axes, carries, emit: Emit::Last, .. } = &kernel.stages[stage].body else { return };
         let ([axis], [carry]) = (&axes[..], &carries[..]) else { return };
+        // What is laid out has all of its rounds.
+        let laid_out = |l: &LoopState| l.axis == *axis && l.part == 0 && matches!(l.runs, Runs::Unroll | Runs::Vector);
+        if self.s.stages[stage].loops.iter().any(laid_out) {
+            return;
+        }
         let hidden: &[Hidden] = match carry.op {
             Monoid::Max if carry.fix.is_none() && carry.dtype.is_float() => &[Hidden::Least],
             Monoid::Sum if carry.fix.is_none() => &[Hidden::Zero, Hidden::Weight],

@@ -3,7 +3,8 @@
 //! * A scan of few, long rows: the totals of its blocks, a scan of these, and a scan of each block
 //!   that starts from what precedes it (reduce, then scan; Merrill and Garland 2016).
 //! * A scatter of many points into few elements: each block of points is combined into elements of
-//!   its own, which are combined in turn.
+//!   its own, which are combined in turn. Where groups of threads do tasks, each block of elements takes the points
+//!   that go there.
 //! * A contraction with few results and a long depth: each block of the depth gives sums of its own, which
 //!   are added (split-K).
 //!
@@ -78,7 +79,13 @@ fn block(node: &UOp) -> Result<Option<(&'static str, UOp)>, GraphError> {
             };
             made.map(|n| ("scan in blocks", n))
         }
-        Op::Scatter(axis, Some(by)) => scatter(node, *axis, *by)?.map(|n| ("scatter in blocks", n)),
+        Op::Scatter(axis, Some(by)) => {
+            let made = match Device::computes_on_host(node.device()) {
+                true => scatter(node, *axis, *by)?,
+                false => scatter_of_groups(node, *axis, *by)?,
+            };
+            made.map(|n| ("scatter in blocks", n))
+        }
         Op::Reduce(Monoid::Sum, axes) => contraction(node, axes)?.map(|n| ("contraction in blocks", n)),
         _ => None,
     };
@@ -143,10 +150,8 @@ fn scan(node: &UOp, by: Monoid, axis: usize, inclusive: bool, count: i64) -> Res
 }
 
 fn scatter(node: &UOp, axis: usize, by: Monoid) -> Result<Option<UOp>, GraphError> {
-    let [base, index, values] = &node.sources()[..] else { return Ok(None) };
-    let (Some(into), Some(from), Some(op)) = (constant(base.shape()), constant(index.shape()), by.alu()) else {
-        return Ok(None);
-    };
+    let [base, index, _] = &node.sources()[..] else { return Ok(None) };
+    let (Some(into), Some(from)) = (constant(base.shape()), constant(index.shape())) else { return Ok(None) };
     let points = from.iter().product::<i64>();
     let elements = into.iter().product::<i64>();
     // Rows apart already give enough to do side by side.
@@ -156,7 +161,66 @@ fn scatter(node: &UOp, axis: usize, by: Monoid) -> Result<Option<UOp>, GraphErro
         return Ok(None);
     }
     // A power of two: as many for each of two or four threads.
-    let count = 1 << count.ilog2();
+    scatter_in_parts(node, axis, by, 1 << count.ilog2())
+}
+
+/// A scatter where groups of threads do tasks: they find their points by looking at all, so that points are combined in their
+/// order. Each owns part of the elements and, where these are few beside the points, sees part of the points: then there are
+/// several of each element, which are combined in turn.
+fn scatter_of_groups(node: &UOp, axis: usize, by: Monoid) -> Result<Option<UOp>, GraphError> {
+    let [base, index, _] = &node.sources()[..] else { return Ok(None) };
+    let (Some(into), Some(from)) = (constant(base.shape()), constant(index.shape())) else { return Ok(None) };
+    let (n, elements) = (from[axis], into.iter().product::<i64>());
+    if n < groups::FEWEST_POINTS || elements == 0 {
+        return Ok(None);
+    }
+    let bytes = elements.saturating_mul(2 * node.dtype().bytes() as i64);
+    let parts = ((n as f64 * groups::BYTES_OF_POINT / bytes as f64).sqrt() as i64).clamp(1, tasks::MANY);
+    let parts = 1 << parts.min(n / groups::FEWEST_POINTS).max(1).ilog2();
+    if parts > 1 {
+        return scatter_in_parts(node, axis, by, parts);
+    }
+    let apart = (from.iter().product::<i64>() / n).max(1);
+    let owners = (groups::THREADS_OF_SCATTER / apart).min(into[axis]);
+    // Owners are at least half as many as they could be: they are not divided again.
+    if owners <= 2 {
+        return Ok(None);
+    }
+    scatter_by_owners(node, axis, by, blocks(into[axis], owners))
+}
+
+/// A scatter along an axis of so many parts, each of which takes the points that go there.
+fn scatter_by_owners(node: &UOp, axis: usize, by: Monoid, owners: i64) -> Result<Option<UOp>, GraphError> {
+    let [base, index, values] = &node.sources()[..] else { return Ok(None) };
+    let (Some(into), Some(from)) = (constant(base.shape()), constant(index.shape())) else { return Ok(None) };
+    let length = (into[axis] + owners - 1) / owners;
+    let mut by_end: Vec<(Size, Size)> = vec![(Size::ZERO, Size::ZERO); into.len()];
+    by_end[axis].1 = Size::from(owners * length - into[axis]);
+    let owned = shape(&[&into[..axis], &[owners, length], &into[axis + 1..]].concat());
+    let seen = [&from[..axis], &[owners], &from[axis..]].concat();
+    let once = shape(&[&from[..axis], &[1], &from[axis..]].concat());
+    let mut along = vec![1; seen.len()];
+    along[axis] = owners;
+    let first =
+        UOp::alu(Alu::Mul, &[UOp::range(owners)?, UOp::full(Const::i64(DType::I64, length), &shape(&[owners]))?])?;
+    let first = first.reshape(shape(&along))?.expand(shape(&seen))?;
+    // What is before the part, or behind it, is outside of it.
+    let index = index.cast(DType::I64)?.reshape(once.clone())?.expand(shape(&seen))?;
+    let index = UOp::alu(Alu::Sub, &[index, first])?;
+    let values = values.reshape(once)?.expand(shape(&seen))?;
+    let made =
+        base.pad(by_end, Const::zero(base.dtype()))?.reshape(owned)?.scatter(axis + 1, &index, &values, Some(by))?;
+    let whole = [&into[..axis], &[owners * length], &into[axis + 1..]].concat();
+    let part: Vec<(Size, Size)> = into.iter().map(|n| (Size::ZERO, Size::from(*n))).collect();
+    Ok(Some(made.reshape(shape(&whole))?.shrink(part)?))
+}
+
+/// A scatter of so many parts of the points, each into elements of its own.
+fn scatter_in_parts(node: &UOp, axis: usize, by: Monoid, count: i64) -> Result<Option<UOp>, GraphError> {
+    let [base, index, values] = &node.sources()[..] else { return Ok(None) };
+    let (Some(into), Some(from), Some(op)) = (constant(base.shape()), constant(index.shape()), by.alu()) else {
+        return Ok(None);
+    };
     let length = (from[axis] + count - 1) / count;
     let mut by_end: Vec<(Size, Size)> = vec![(Size::ZERO, Size::ZERO); from.len()];
     by_end[axis].1 = Size::from(count * length - from[axis]);

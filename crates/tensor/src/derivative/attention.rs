@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use svod_dtype::Const;
-use svod_ir::graph::{Pairs, UOp, Watch};
+use svod_dtype::{Const, DType};
+use svod_ir::graph::{Device, GraphError, Op, Pairs, UOp, Watch};
 use svod_ir::size::{Size, Variable};
 
 use super::algebra::{add, zeros};
@@ -26,8 +26,27 @@ const SMALL: i64 = 1 << 24;
 /// Blocks at most.
 const MOST_BLOCKS: i64 = 1 << 11;
 
+/// The same on devices with memory of their own, which are busy with large blocks only.
+const LARGE_BLOCK: i64 = 1 << 28;
+const LARGE: i64 = 1 << 31;
+
 /// What attention is of queries, keys, values, a mask and the number of the first query.
 pub type Mixed = Arc<dyn Fn(&UOp, &UOp, &UOp, Option<&UOp>, &Size) -> Result<UOp> + Send + Sync>;
+
+/// The cotangents of queries, keys, values and scores, by these, a mask, the number of the first query and the cotangent of the
+/// result.
+pub type Known = Arc<dyn Fn(&[UOp; 3], Option<&UOp>, &Size, &UOp) -> Result<[UOp; 4]> + Send + Sync>;
+
+/// How attention is differentiated.
+#[derive(Clone)]
+pub struct Derivative {
+    /// Attention itself.
+    pub mixed: Mixed,
+    /// Its cotangents, of operands of 16 bits.
+    pub known: Known,
+    /// Queries, keys and values as they were given.
+    pub narrow: [UOp; 3],
+}
 
 /// Extents.
 #[derive(Clone, Copy)]
@@ -37,6 +56,8 @@ struct Extents {
     keys: i64,
     /// Bytes of the scores of one head.
     bytes: i64,
+    /// Bytes of a block.
+    block: i64,
 }
 
 /// The value of attention, whose derivative is computed by blocks where its scores are large: operands are queries, keys, values
@@ -44,7 +65,7 @@ struct Extents {
 ///
 /// # Errors
 /// None that a program could make.
-pub fn by_blocks(value: &Tensor, operands: &[UOp], mixed: Mixed) -> Result<Tensor> {
+pub fn by_blocks(value: &Tensor, operands: &[UOp], how: Derivative) -> Result<Tensor> {
     let of = value.uop();
     let constant = |node: &UOp| node.shape().iter().map(Size::as_const).collect::<Option<Vec<i64>>>();
     let (Some(shape), Some(keys)) = (constant(&of), constant(&operands[1])) else { return Ok(value.clone()) };
@@ -53,18 +74,64 @@ pub fn by_blocks(value: &Tensor, operands: &[UOp], mixed: Mixed) -> Result<Tenso
     let bytes = queries.saturating_mul(keys).saturating_mul(of.dtype().bytes() as i64);
     let is_same = operands[1].resolved().id() == operands[2].resolved().id();
     let is_spread = operands.iter().any(|operand| operand.sharding().is_some());
-    if heads.saturating_mul(bytes) <= SMALL || of.numel() == Size::ZERO || is_same || is_spread {
+    if of.numel() == Size::ZERO || is_same || is_spread {
         return Ok(value.clone());
     }
-    let extents = Extents { heads, queries, keys, bytes };
+    let on_host = Device::computes_on_host(of.device());
+    let (small, block) = if on_host { (SMALL, BLOCK) } else { (LARGE, LARGE_BLOCK) };
+    let is_small = heads.saturating_mul(bytes) <= small;
+    let extents = Extents { heads, queries, keys, bytes, block };
+    let Derivative { mixed, known, narrow } = how;
+    let types = narrow.each_ref().map(|x| x.dtype());
+    if !on_host && types[0].bytes() == 2 && types.iter().all(|dtype| *dtype == types[0]) {
+        let operands: Vec<UOp> = narrow.iter().chain(&operands[3..]).cloned().collect();
+        let pull = move |g: &Tensor, now: &Now<'_>| -> Pulled {
+            let found = narrowed(&g.uop(), types[0]).map_err(TensorError::from).and_then(|g| match is_small {
+                true => at_once(&known, &g, now.operands),
+                false => pulled(&extents, (&mixed, Some(&known)), &g, now.operands),
+            });
+            found.map_err(|error| Arc::new(error) as _)
+        };
+        return Ok(Tensor::from_uop(derived("attention", &of, &operands, pull)?));
+    }
+    if is_small {
+        return Ok(value.clone());
+    }
     let pull = move |g: &Tensor, now: &Now<'_>| -> Pulled {
-        pulled(&extents, &mixed, &g.uop(), now.operands).map_err(|error| Arc::new(error) as _)
+        pulled(&extents, (&mixed, None), &g.uop(), now.operands).map_err(|error| Arc::new(error) as _)
     };
     Ok(Tensor::from_uop(derived("attention", &of, operands, pull)?))
 }
 
-fn pulled(extents: &Extents, mixed: &Mixed, g: &UOp, operands: &[UOp]) -> Result<Vec<Option<Tensor>>> {
-    let Extents { heads, queries, keys, bytes } = *extents;
+/// A value in a type, which is what it was converted from if that has this type.
+fn narrowed(x: &UOp, to: DType) -> std::result::Result<UOp, GraphError> {
+    match (x.op(), x.sources().first()) {
+        (Op::Cast(_), Some(from)) if from.dtype() == to => Ok(from.clone()),
+        _ => x.cast(to),
+    }
+}
+
+/// The cotangents of all operands, of scores that are computed again for all heads together.
+fn at_once(known: &Known, g: &UOp, operands: &[UOp]) -> Result<Vec<Option<Tensor>>> {
+    // The scores are other ones than those of the value, whose kernel keeps its own to itself.
+    let parts = [operands[0].after(g)?, operands[1].clone(), operands[2].clone()];
+    let mask = operands.get(3);
+    let found = known(&parts, mask.map(in_full).as_ref(), &Size::ZERO, g)?;
+    let mut all = Vec::new();
+    for (part, operand) in found.iter().zip(operands) {
+        let wanted = operand.dtype().is_inexact();
+        all.push(if wanted { Some(Tensor::from_uop(unexpanded(part, operand)?)) } else { None });
+    }
+    Ok(all)
+}
+
+fn pulled(
+    extents: &Extents,
+    (mixed, known): (&Mixed, Option<&Known>),
+    g: &UOp,
+    operands: &[UOp],
+) -> Result<Vec<Option<Tensor>>> {
+    let Extents { heads, queries, keys, bytes, block } = *extents;
     let batch = &g.shape()[..g.rank() - 2];
     // All heads in one dimension.
     let flat = |x: &UOp, rows: i64| -> Result<UOp> {
@@ -72,9 +139,10 @@ fn pulled(extents: &Extents, mixed: &Mixed, g: &UOp, operands: &[UOp]) -> Result
         let whole: Vec<Size> = batch.iter().cloned().chain([rows.clone(), columns.clone()]).collect();
         Ok(x.expand(whole)?.reshape([Size::from(heads), rows, columns])?)
     };
-    let block = BLOCK.max(heads.saturating_mul(bytes) / MOST_BLOCKS);
+    let block = block.max(heads.saturating_mul(bytes) / MOST_BLOCKS);
     let of = Blocks {
         mixed,
+        known,
         q: flat(&operands[0], queries)?,
         k: flat(&operands[1], keys)?,
         v: flat(&operands[2], keys)?,
@@ -114,7 +182,8 @@ fn of_mask(mixed: &Mixed, g: &UOp, operands: &[UOp], mask: &UOp) -> Result<Optio
     if !mask.dtype().is_inexact() {
         return Ok(None);
     }
-    let value = mixed(&operands[0], &operands[1], &operands[2], Some(mask), &Size::ZERO)?;
+    let [q, k, v] = [0, 1, 2].map(|i| widened(&operands[i]));
+    let value = mixed(&q?, &k?, &v?, Some(mask), &Size::ZERO)?;
     let target = [Target::of(mask)];
     let found = Walk::down_to(std::slice::from_ref(&value), &target)?.pull(&[(value, g.clone())], &target)?;
     Ok(found.into_iter().flatten().next().map(Tensor::from_uop))
@@ -123,6 +192,7 @@ fn of_mask(mixed: &Mixed, g: &UOp, operands: &[UOp], mask: &UOp) -> Result<Optio
 /// Operands and the cotangent of the result, all heads in the first dimension.
 struct Blocks<'a> {
     mixed: &'a Mixed,
+    known: Option<&'a Known>,
     q: UOp,
     k: UOp,
     v: UOp,
@@ -172,7 +242,7 @@ impl Blocks<'_> {
         let of = |x: &UOp| part(x, 0, head, 1, self.heads_of(x));
         let (q, k, v, g) = (of(&self.q)?, of(&self.k)?, of(&self.v)?, of(&self.g)?);
         let mask = self.mask.as_ref().map(of).transpose()?;
-        let begin = [zeros_at(&k)?, zeros_at(&v)?];
+        let begin = [zeros_at(&widened(&k)?)?, zeros_at(&widened(&v)?)?];
         let var = Variable::internal(&format!("loop.{name}"), 0, times - 1)?;
         let mut found = repeat(
             &var,
@@ -209,10 +279,18 @@ impl Blocks<'_> {
         g: &UOp,
         targets: &[Target],
     ) -> Result<Vec<UOp>> {
+        if let Some(known) = self.known {
+            return Ok(known(&[q.clone(), k.clone(), v.clone()], mask, first, g)?[..3].to_vec());
+        }
         let value = (self.mixed)(q, k, v, mask, first)?;
         let found = Walk::down_to(std::slice::from_ref(&value), targets)?.pull(&[(value, g.clone())], targets)?;
         found.into_iter().zip([q, k, v]).map(|(found, like)| found.map_or_else(|| zeros(like), Ok)).collect()
     }
+}
+
+/// A value in the type in which sums of it are.
+fn widened(x: &UOp) -> Result<UOp> {
+    Ok(Tensor::from_uop(x.clone()).widened()?.uop())
 }
 
 fn zeros_at(like: &UOp) -> Result<UOp> {

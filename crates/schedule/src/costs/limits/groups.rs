@@ -35,3 +35,12 @@ pub(crate) const WARP: i64 = 32;
 pub(crate) const COLUMNS_OF_WARP: i64 = 4 * WARP;
 /// Warps, or as many single threads, with which a scan of columns needs no blocks.
 pub(crate) const WARPS_OF_COLUMNS: i64 = 1 << 10;
+
+/// Points of a scatter that are not worth parts.
+pub(crate) const FEWEST_POINTS: i64 = 128;
+
+/// Bytes that memory moves while a thread looks whether a point of a scatter is its own, some 28 ns.
+pub(crate) const BYTES_OF_POINT: f64 = 112e3;
+
+/// Threads that look at points side by side: as many as hide how long one waits.
+pub(crate) const THREADS_OF_SCATTER: i64 = 1 << 16;

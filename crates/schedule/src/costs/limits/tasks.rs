@@ -45,6 +45,9 @@ pub(crate) const GROUPS: Division = Division {
     rows_of_part: 256,
 };
 
+/// Points of a row, of few, that a group of threads may have alone.
+pub(crate) const ROW_OF_GROUP: i64 = 1 << 17;
+
 impl Division {
     pub fn of(target: &Target) -> &'static Division {
         if target.groups.is_some() { &GROUPS } else { &CPU }

@@ -16,8 +16,15 @@ use svod_ir::graph::{Graph, Op};
 use svod_ir::kernel::Monoid;
 use svod_ir::size::Size;
 
-/// The chain below a sum of products, with its operands, if there is a kernel for it.
-pub(super) fn whole(graph: &Graph, node: NodeIndex, mut chain: Chain, how: Purpose) -> Option<Chain> {
+/// The chain below a sum of products, with its operands, if there is a kernel for it. What is `kept` is read from memory as it
+/// is, whatever it was converted from.
+pub(super) fn whole(
+    graph: &Graph,
+    node: NodeIndex,
+    mut chain: Chain,
+    how: Purpose,
+    kept: &dyn Fn(NodeIndex) -> bool,
+) -> Option<Chain> {
     let op = |n: NodeIndex| graph.nodes()[n as usize].op();
     let of = |n: NodeIndex| graph.nodes()[n as usize].shape();
     let scores = chain.iter().find(|(_, role)| *role == Role::Scores)?.0;
@@ -52,8 +59,8 @@ pub(super) fn whole(graph: &Graph, node: NodeIndex, mut chain: Chain, how: Purpo
     let lacks = repeated_dims(graph, graph.sources(last).iter().copied().find(&inside)?);
     // What is side by side: columns of the values, the depth of queries and keys.
     let column = (0..of(last).len()).rfind(|d| lacks >> d & 1 != 0 && *d != keys[0] && of(last)[*d] != Size::ONE)?;
-    let [query, key] = [0, 1].map(|n| narrow(graph, graph.sources(first)[n], depth[0]));
-    let operands = [narrow(graph, values, column)?, query?, key?];
+    let [query, key] = [0, 1].map(|n| narrow(graph, graph.sources(first)[n], depth[0], kept));
+    let operands = [narrow(graph, values, column, kept)?, query?, key?];
     let dtype = operands[0].1;
     let [depth, columns] = [of(first)[depth[0]].as_const()?, of(last)[column].as_const()?];
     let has = how.matrix.have_attention(dtype, depth, columns);
@@ -79,7 +86,12 @@ fn below(graph: &Graph, node: NodeIndex) -> NodeIndex {
 }
 
 /// What a factor is a view of, whose elements along a dimension are side by side, and the type of 16 bits that it has.
-fn narrow(graph: &Graph, factor: NodeIndex, along: usize) -> Option<(NodeIndex, DType)> {
+fn narrow(
+    graph: &Graph,
+    factor: NodeIndex,
+    along: usize,
+    kept: &dyn Fn(NodeIndex) -> bool,
+) -> Option<(NodeIndex, DType)> {
     let (mut at, mut along) = (factor, along);
     let mut widened = None;
     for _ in 0..kernels::MAX_SEEN {
@@ -87,7 +99,7 @@ fn narrow(graph: &Graph, factor: NodeIndex, along: usize) -> Option<(NodeIndex, 
         let Some(source) = graph.sources(at).first().copied() else { break };
         let inner = graph.nodes()[source as usize].shape();
         match value.op() {
-            Op::Cast(_) if widened.is_none() => widened = Some(graph.nodes()[source as usize].dtype()),
+            Op::Cast(_) if widened.is_none() && !kept(at) => widened = Some(graph.nodes()[source as usize].dtype()),
             Op::Permute(axes) => along = axes[along],
             Op::Expand(_) => along = along.checked_sub(value.rank() - inner.len())?,
             Op::Reshape(_) => along = before(value.shape(), inner, along)?,

@@ -11,7 +11,7 @@ use crate::kernel::Ranged;
 use svod_ir::expr::{Expr, ExprId, Mem, ParamId};
 use svod_ir::graph::Graph;
 use svod_ir::graph::walk::NodeIndex;
-use svod_ir::kernel::{AxisId, Body, Kernel, Out};
+use svod_ir::kernel::{AxisId, Body, Kernel, Out, Stage};
 use svod_ir::size::{Size, Variable};
 
 /// The rows that two kernels have in common.
@@ -180,7 +180,8 @@ impl Pair<'_> {
         let parts = whole && points < if across { memory::COLUMNS } else { tasks::FEW };
         let fits = self.caches.holds(row_bytes) || parts || (whole && self.is_one_fold());
         let parallel = points >= tasks::FEW || whole || self.points() <= tasks::CPU.task;
-        let parallel = parallel && (self.on_host || points >= tasks::GROUPS.results || self.are_lines(&pairs));
+        let many = || points >= tasks::GROUPS.results || self.are_lines(&pairs);
+        let parallel = parallel && (self.on_host || (many() && self.keeps_groups_busy(&pairs, points, whole)));
         let spared = shared.iter().map(|n| bytes(self.graph, *n)).fold(0, i64::saturating_add);
         (fits && parallel).then_some(SharedRows { pairs, spared, row_bytes })
     }
@@ -216,6 +217,20 @@ impl Pair<'_> {
         a.is_some() && a == b
     }
 
+    /// Whether groups of threads have enough rows to share. What is reduced over others than rows is one task's work.
+    fn keeps_groups_busy(&self, pairs: &[(AxisId, AxisId)], points: i64, whole: bool) -> bool {
+        let by_row = |k: &Kernel, is_row: &dyn Fn(&AxisId) -> bool| {
+            let rows: Vec<AxisId> = (0..k.axes.len() as u32).map(AxisId).filter(is_row).collect();
+            let reduces = |s: &&Stage| matches!(s.body, Body::Reduce { .. });
+            k.stages.iter().filter(reduces).all(|s| rows.iter().all(|a| s.over.contains(a)))
+        };
+        let rows = by_row(&self.first.kernel, &|a| pairs.iter().any(|(_, y)| y == a))
+            && by_row(&self.second.kernel, &|a| pairs.iter().any(|(x, _)| x == a));
+        let of_row = self.points() / points.max(1);
+        let shared = rows && (points >= tasks::GROUPS.results || whole && of_row <= tasks::ROW_OF_GROUP);
+        shared || self.points() <= tasks::GROUPS.task || self.is_one_fold()
+    }
+
     /// Whether no stage has more than a line of points in a row, which the threads of a block share; the reductions of one that
     /// do the same are as one.
     fn are_lines(&self, pairs: &[(AxisId, AxisId)]) -> bool {
@@ -237,7 +252,7 @@ impl Pair<'_> {
     /// The points of the kernel that has most.
     fn points(&self) -> i64 {
         let of = |k: &Kernel| {
-            let stage = |s: &svod_ir::kernel::Stage| {
+            let stage = |s: &Stage| {
                 s.over.iter().chain(s.body.inner()).map(|a| extent(k, *a)).fold(1, i64::saturating_mul)
             };
             k.stages.iter().map(stage).max().unwrap_or(1)

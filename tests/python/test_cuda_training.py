@@ -1,0 +1,263 @@
+"""Training on a GPU: gradients against PyTorch's in float64, steps against its steps, and what kernels they are."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+import pytest
+
+import svod
+from svod.nn import functional as F
+
+if "SVOD_CUDA" not in os.environ and "CUDA:0" not in svod.devices():
+    os.environ["SVOD_CUDA"] = "sim:sm_90a"
+
+torch = pytest.importorskip("torch")
+
+
+def data(*shape: int, seed: int = 0) -> np.ndarray[Any, Any]:
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def on(array: np.ndarray[Any, Any], dtype: Any = None) -> svod.Tensor:
+    tensor = svod.Tensor(array)
+    return (tensor if dtype is None else tensor.cast(dtype)).to("CUDA").realize()
+
+
+def exact(loss: Any, *arrays: np.ndarray[Any, Any]) -> list[np.ndarray[Any, Any]]:
+    """PyTorch's gradients in float64."""
+    leaves = [torch.from_numpy(a.astype(np.float64)).requires_grad_() for a in arrays]
+    return [g.numpy() for g in torch.autograd.grad(loss(*leaves), leaves)]
+
+
+def check(found: Any, expected: Any, tolerance: float) -> None:
+    for one, wanted in zip(found, expected, strict=True):
+        assert one.device == "CUDA:0"
+        off = np.linalg.norm(one.cast(svod.float64).numpy() - wanted)
+        assert off <= tolerance * max(np.linalg.norm(wanted), 1e-9)
+
+
+def kernels(function: Any, *arguments: Any) -> list[tuple[float, int]]:
+    """Of each kernel of a jitted function's plan, its operations, and the tasks of its first launch."""
+    items = svod.jit(function).plan(*arguments).analysis()["items"]
+    kernels = [(item["analysis"]["flops"], item["what"]["kernel"]) for item in items if "kernel" in item["what"]]
+    return [(flops, int(np.prod([int(n) for n in kernel["launches"][0]]))) for flops, kernel in kernels]
+
+
+def rounded(*arrays: np.ndarray[Any, Any]) -> list[np.ndarray[Any, Any]]:
+    return [svod.Tensor(a).cast(svod.bfloat16).cast(svod.float32).numpy() for a in arrays]
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("shape", [(2, 64, 32), (1, 2, 40, 16), (3, 24, 20)])
+@pytest.mark.parametrize("dtype", [svod.bfloat16, svod.float16, svod.float32])
+def test_attention(dtype, shape, causal):
+    q, k, v, g = rounded(*(data(*shape, seed=i) for i in range(4)))
+    attention = torch.nn.functional.scaled_dot_product_attention
+    wanted = exact(
+        lambda q, k, v: (attention(q, k, v, is_causal=causal) * torch.from_numpy(g.astype(np.float64))).sum(), q, k, v
+    )
+
+    def gradients(q, k, v, g):
+        mixed = q.scaled_dot_product_attention(k, v, is_causal=causal)
+        return (mixed * g).sum().gradient(q, k, v)
+
+    found = svod.jit(gradients)(*(on(x, dtype) for x in (q, k, v, g)))
+    check(found, wanted, {svod.bfloat16: 1.2e-2, svod.float16: 2e-3, svod.float32: 1e-5}[dtype])
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.bool_])
+def test_attention_with_a_mask(kind):
+    q, k, v, g = rounded(*(data(2, 3, 24, 16, seed=i) for i in range(4)))
+    mask = data(24, 24, seed=5) if kind is np.float32 else data(24, 24, seed=5) > 0
+    attention = torch.nn.functional.scaled_dot_product_attention
+    given = torch.from_numpy(mask.astype(np.float64) if kind is np.float32 else mask)
+    wanted = exact(lambda q, k, v: (attention(q, k, v, given) * torch.from_numpy(g.astype(np.float64))).sum(), q, k, v)
+    where = svod.Tensor(mask).to("CUDA")
+
+    def gradients(q, k, v, g):
+        return (q.scaled_dot_product_attention(k, v, where) * g).sum().gradient(q, k, v)
+
+    check(svod.jit(gradients)(*(on(x, svod.bfloat16) for x in (q, k, v, g))), wanted, 1.2e-2)
+
+
+def test_the_gradient_of_a_mask():
+    q, k, v, g = rounded(*(data(2, 24, 16, seed=i) for i in range(4)))
+    mask = data(24, 24, seed=5)
+    q64, k64, v64, g64 = (torch.from_numpy(x.astype(np.float64)) for x in (q, k, v, g))
+    attention = torch.nn.functional.scaled_dot_product_attention
+    wanted = exact(lambda mask: (attention(q64, k64, v64, mask) * g64).sum(), mask)
+    q_, k_, v_, g_ = (on(x, svod.bfloat16) for x in (q, k, v, g))
+    found = svod.grad(lambda mask: (q_.scaled_dot_product_attention(k_, v_, mask) * g_).sum())(on(mask))
+    check([found], wanted, 1.2e-2)
+
+
+def test_attention_of_heads_that_share_keys():
+    q, g = rounded(*(data(2, 4, 24, 16, seed=i) for i in range(2)))
+    k, v = rounded(*(data(2, 2, 24, 16, seed=i) for i in range(2, 4)))
+    attention = torch.nn.functional.scaled_dot_product_attention
+    wanted = exact(
+        lambda q, k, v: (
+            attention(q, k, v, is_causal=True, enable_gqa=True) * torch.from_numpy(g.astype(np.float64))
+        ).sum(),
+        *(q, k, v),
+    )
+
+    def gradients(q, k, v, g):
+        mixed = q.scaled_dot_product_attention(k, v, is_causal=True, enable_gqa=True)
+        return (mixed * g).sum().gradient(q, k, v)
+
+    check(svod.jit(gradients)(*(on(x, svod.bfloat16) for x in (q, k, v, g))), wanted, 1.2e-2)
+
+
+def test_attention_forward_and_backward_of_many_heads_compile():
+    """Scores of more than some MiB, of which processors would compute blocks."""
+    q, k, v, g = (svod.zeros(1, 16, 512, 64, dtype=svod.bfloat16, device="CUDA") for _ in range(4))
+
+    def step(q, k, v, g):
+        loss = (q.scaled_dot_product_attention(k, v, is_causal=True) * g).sum()
+        return loss, *(x - 0.1 * d for x, d in zip((q, k, v), loss.gradient(q, k, v), strict=True))
+
+    plan = svod.jit(step).plan(q, k, v, g)
+    names = [kernel.name for kernel in plan.kernels]
+    assert any(name.startswith("attention") for name in names)
+    assert sum(name.startswith("matmul") for name in names) == 5
+
+
+@pytest.mark.parametrize("width", [96, 130])
+def test_layer_norm_and_linear(width):
+    x, w, b, scale, shift, g = (
+        data(*s, seed=i) for i, s in enumerate([(70, width), (48, width), (48,), (width,), (width,), (70, 48)])
+    )
+
+    def of_torch(x, w, b, scale, shift):
+        normed = torch.nn.functional.layer_norm(x, (width,), scale, shift)
+        return (torch.nn.functional.linear(normed, w, b) * torch.from_numpy(g.astype(np.float64))).sum()
+
+    def gradients(x, w, b, scale, shift, g):
+        loss = (F.linear(F.layer_norm(x, (width,), scale, shift), w, b) * g).sum()
+        return loss.gradient(x, w, b, scale, shift)
+
+    found = svod.jit(gradients)(*map(on, (x, w, b, scale, shift, g)))
+    check(found, exact(of_torch, x, w, b, scale, shift), 1e-5)
+
+
+def test_the_work_of_a_norm_is_that_of_its_rows():
+    """Statistics that are kept for the way back are computed once a row, and sums of columns by many."""
+    rows, width = 16384, 1024
+    x, g = (svod.zeros(rows, width, device="CUDA") for _ in range(2))
+    scale, shift = (svod.zeros(width, device="CUDA") for _ in range(2))
+
+    def step(x, scale, shift, g):
+        loss = (F.layer_norm(x, (width,), scale, shift) * g).sum()
+        by = loss.gradient(x, scale, shift)
+        return loss, *(p - 0.1 * d for p, d in zip((x, scale, shift), by, strict=True))
+
+    for operations, tasks in kernels(step, x, scale, shift, g):
+        assert operations < 100 * rows * width
+        assert operations < rows or tasks > 64
+
+
+def test_kernels_of_a_classifier_are_of_many_tasks():
+    logits = svod.zeros(4096, 128, dtype=svod.bfloat16, device="CUDA")
+    bias, labels = (
+        svod.zeros(128, dtype=svod.bfloat16, device="CUDA"),
+        svod.zeros(4096, dtype=svod.int64, device="CUDA"),
+    )
+
+    def gradients(x, b, y):
+        return F.cross_entropy(x + b, y).gradient(x, b)
+
+    for operations, tasks in kernels(gradients, logits, bias, labels):
+        assert operations < 1 << 17 or tasks > 16
+
+
+def test_products_read_what_is_computed_or_looked_up_from_memory():
+    """So that tensor cores, or tiles, compute them."""
+    words = svod.zeros(2000, 128, dtype=svod.bfloat16, device="CUDA")
+    weight = svod.zeros(256, 128, dtype=svod.bfloat16, device="CUDA")
+    ids = svod.zeros(512, dtype=svod.int64, device="CUDA")
+    plan = svod.jit(lambda ids, words, weight: F.relu(F.embedding(ids, words)) @ weight.mT).plan(ids, words, weight)
+    (product,) = (item for item in plan.analysis()["items"] if item["name"].startswith("matmul"))
+    assert len(product["reads"]) == 2
+
+
+def test_a_triangle_of_rows_that_are_laid_out():
+    scores = data(2, 512, 512)
+    seen = np.tril(np.ones((512, 512), bool))
+    wanted = torch.from_numpy(np.where(seen, scores, -np.inf).astype(np.float64)).softmax(-1).numpy()
+    found = svod.where(svod.Tensor(seen).to("CUDA"), on(scores), float("-inf")).softmax(-1)
+    rows = svod.arange(512).unsqueeze(1).to("CUDA")
+    told = svod.where(svod.arange(512).to("CUDA") <= rows, on(scores), float("-inf")).softmax(-1)
+    for one in (found, told):
+        np.testing.assert_allclose(one.numpy(), wanted, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize(("rows", "width", "count"), [(10, 16, 300), (5000, 8, 700), (130, 3, 200), (40, 1, 1000)])
+@pytest.mark.parametrize("dtype", [svod.float32, svod.int32])
+def test_gradients_of_embeddings_and_scatters(rows, width, count, dtype):
+    ids = np.random.default_rng(0).integers(-rows, rows, count)
+    values = (data(count, width) * 8).astype(np.int32).astype(np.float32)
+    wanted = np.zeros((rows, width))
+    np.add.at(wanted, ids, values)
+    base = svod.zeros(rows, width, dtype=dtype, device="CUDA")
+    places = svod.Tensor(ids % rows).unsqueeze(1).expand(count, width).to("CUDA")
+    found = base.scatter_add(0, places, on(values, dtype))
+    np.testing.assert_array_equal(found.numpy(), wanted)
+    if dtype == svod.float32:
+        table = on(np.zeros((rows, width), np.float32))
+        of = svod.grad(lambda table: (table[svod.Tensor(ids).to("CUDA")] * on(values)).sum())(table)
+        np.testing.assert_array_equal(of.numpy(), wanted)
+    largest = np.full((rows, width), -100.0)
+    np.maximum.at(largest, ids, values)
+    made = svod.full((rows, width), -100, dtype=dtype, device="CUDA").scatter_reduce(
+        0, places, on(values, dtype), "amax"
+    )
+    np.testing.assert_array_equal(made.numpy(), largest)
+
+
+def test_steps_follow_pytorch():
+    """A decoder's block with an embedding, cross entropy and AdamW."""
+    words, width, length = 40, 32, 16
+    ids = np.random.default_rng(0).integers(0, words, (2, 3, length))
+
+    def made(nn: Any) -> Any:
+        class Block(nn.Module):  # type: ignore[misc, name-defined]
+            def __init__(self) -> None:
+                super().__init__()
+                self.words, self.norm = nn.Embedding(words, width), nn.LayerNorm(width)
+                self.mix, self.out = nn.Linear(width, 3 * width), nn.Linear(width, words)
+
+            def forward(self, x: Any, attention: Any) -> Any:
+                x = self.words(x)
+                parts = self.mix(self.norm(x)).reshape(3, length, 3, 2, width // 2).permute(2, 0, 3, 1, 4)
+                mixed = attention(parts[0], parts[1], parts[2], is_causal=True)
+                return self.out(x + mixed.permute(0, 2, 1, 3).reshape(3, length, width))
+
+        return Block()
+
+    theirs = made(torch.nn)
+    ours = made(svod.nn)
+    ours.load_state_dict({name: value.numpy() for name, value in theirs.state_dict().items()})
+    ours.to("CUDA").requires_grad_()
+    optimizers = torch.optim.AdamW(theirs.parameters(), lr=0.01), svod.optim.AdamW(ours.parameters(), lr=0.01)
+
+    @svod.jit
+    def step(x: Any, y: Any) -> Any:
+        optimizers[1].zero_grad()
+        loss = F.cross_entropy(ours(x, F.scaled_dot_product_attention).reshape(-1, words), y.reshape(-1))
+        loss.backward()
+        optimizers[1].step()
+        optimizers[1].zero_grad()
+        return loss
+
+    x, y = (svod.Tensor(part).to("CUDA") for part in ids)
+    for _ in range(4):
+        optimizers[0].zero_grad()
+        logits = theirs(torch.from_numpy(ids[0]), torch.nn.functional.scaled_dot_product_attention)
+        wanted = torch.nn.functional.cross_entropy(logits.reshape(-1, words), torch.from_numpy(ids[1]).reshape(-1))
+        wanted.backward()
+        optimizers[0].step()
+        assert step(x, y).item() == pytest.approx(wanted.item(), rel=1e-4)
