@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from svod._bindings import Bindings, Guard
+from svod._gradient_hooks import changes
 from svod._svod import Tensor, TraceError, _positions, _take_written, _Trace, is_grad_enabled
 
 __all__ = ["Effects"]
@@ -35,7 +36,7 @@ class Effects:
             if is_new:
                 self._gradients.append((at, None if now is None else len(results)))
                 results += [] if now is None else [now]
-        self._records = is_grad_enabled()
+        self._records, self._hooks = is_grad_enabled(), changes()
         self.bindings = Bindings(trace, guard, results)
 
     def __bool__(self) -> bool:
@@ -43,11 +44,12 @@ class Effects:
         return bool(self._assigned or self._gradients or self.bindings)
 
     def holds(self) -> bool:
-        """Whether gradients are there now, of the tensors whose they are, as they were for the trace."""
+        """Whether gradients, of the tensors whose they are, and their hooks are there now as they were for the trace."""
         if not self._before:
             return True
         now = [tensor.grad is None for tensor in self.handles[self._assigned :]]
-        return now == [before is None for before in self._before] and self._records == is_grad_enabled()
+        same_hooks = self._hooks == changes()
+        return same_hooks and now == [before is None for before in self._before] and self._records == is_grad_enabled()
 
     def gradients_before(self) -> list[tuple[Tensor, Callable[[], Tensor | None]]]:
         """The gradients that were there when the function was traced, and what gives those that are there now."""

@@ -114,7 +114,7 @@ class Module:
         >>> layer(svod.Tensor([3.0])).tolist()
         [2.0]
         """
-        return self._hooked(hook, True, prepend, with_kwargs)
+        return self._hooked(Hook(hook, "before", with_kwargs), prepend)
 
     @checked_at_once
     def register_forward_hook(
@@ -134,12 +134,44 @@ class Module:
         >>> layer(y), seen[0] is y, len(seen)
         (Tensor([3.], shape=(1,), dtype=float32, device=CPU), True, 1)
         """
-        return self._hooked(hook, False, prepend, with_kwargs)
+        return self._hooked(Hook(hook, "after", with_kwargs), prepend)
 
-    def _hooked(self, hook: Callable[..., Any], before: bool, prepend: bool, with_kwargs: bool) -> HookHandle:
-        new: Hook = (hook, before, with_kwargs)
-        self._hooks = (new, *self._hooks) if prepend else (*self._hooks, new)
-        return HookHandle(self, new)
+    @checked_at_once
+    def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> HookHandle:
+        """Calls `hook(module, grad_input, grad_output)` when derivatives have come to the arguments of a call.
+
+        Both are tuples, of the gradients by each argument that was given by position, and by each result; None where
+        there is none. It gives other gradients by the arguments, in a tuple or a single one, or none to leave them as
+        they are. Where no argument has a derivative it is called with those by the results. The hook is the last
+        one, with `prepend` the first; the result takes it off again. Under `jit` it is called while the
+        function is traced.
+
+        >>> import svod
+        >>> layer = svod.nn.ReLU()
+        >>> handle = layer.register_full_backward_hook(lambda module, into, out: (into[0] * 10,))
+        >>> svod.grad(lambda x: layer(x).sum())(svod.Tensor([3.0, -1.0])).tolist()
+        [10.0, 0.0]
+        """
+        return self._hooked(Hook(hook, "after backward"), prepend)
+
+    @checked_at_once
+    def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> HookHandle:
+        """Calls `hook(module, grad_output)` when derivatives have come to the results of a call.
+
+        That is a tuple, of the gradient by each result. It gives others, in a tuple or a single one, or none to leave
+        them as they are. The hook is the last one, with `prepend` the first; the result takes it off again.
+
+        >>> import svod
+        >>> layer = svod.nn.ReLU()
+        >>> handle = layer.register_full_backward_pre_hook(lambda module, out: (-out[0],))
+        >>> svod.grad(lambda x: layer(x).sum())(svod.Tensor([3.0, -1.0])).tolist()
+        [-1.0, 0.0]
+        """
+        return self._hooked(Hook(hook, "before backward"), prepend)
+
+    def _hooked(self, hook: Hook, prepend: bool) -> HookHandle:
+        self._hooks = (hook, *self._hooks) if prepend else (*self._hooks, hook)
+        return HookHandle(self, hook)
 
     @checked_at_once
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Self, TypeAlias, final, overload
 import numpy as np
 import numpy.typing as npt
 
+from svod._hooks import HookHandle
 from svod.analysis import Analysis, Explanation
 from svod.library.factorizations import SVD
 from svod.library.packed import Reflections
@@ -3635,6 +3636,33 @@ class Tensor:
         """`1 / x`."""
     def reciprocal_(self, /) -> Self:
         """Becomes `1 / x`."""
+    def register_hook(x, /, hook: Callable[[Tensor], Tensor | None]) -> HookHandle:
+        """Has `hook(gradient)` called by each `backward` that reaches the tensor: it gives another gradient, or none to
+        leave it as it is.
+
+        Of a tensor that follows from others that is the gradient of all that is computed from it from now on, and
+        what lies
+        before it goes on with what the hook gave. Hooks are called in the order in which they came; the result takes
+        this
+        one off again. Under `jit` they are called while the function is traced.
+
+        >>> import svod
+        >>> w = svod.Tensor([1.0, 2.0]).requires_grad_()
+        >>> handle = w.register_hook(lambda gradient: gradient.clamp(max=3.0))
+        >>> (w * w).sum().backward()
+        >>> w.grad.tolist()
+        [2.0, 3.0]
+        """
+    def register_post_accumulate_grad_hook(x, /, hook: Callable[[Tensor], None]) -> HookHandle:
+        """Has `hook(tensor)` called by each `backward` that has added to the `grad` of a tensor, which follows from no
+        other. The result takes the hook off again.
+
+        >>> import svod
+        >>> w = svod.Tensor([1.0, 2.0]).requires_grad_()
+        >>> handle = w.register_post_accumulate_grad_hook(lambda w: print(w.grad.tolist()))
+        >>> (w * w).sum().backward()
+        [2.0, 4.0]
+        """
     def relu(self, /) -> Tensor:
         """`max(x, 0)`."""
     def relu_(self, /) -> Self:

@@ -221,6 +221,10 @@ TABLE: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("igammac", "f m _", "PyTorch, JAX"),
         ("polygamma", "f m _", "PyTorch, SciPy, JAX"),
     ),
+    "gradients": (
+        ("register_hook", "m", "PyTorch"),
+        ("register_post_accumulate_grad_hook", "m", "PyTorch"),
+    ),
     "grids": (
         ("bartlett", "f", "NumPy"),
         ("blackman", "f", "NumPy"),

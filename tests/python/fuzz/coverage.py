@@ -62,7 +62,8 @@ _without(
 _without(
     "state of gradients (test_grad_api.py)",
     "svod.enable_grad svod.no_grad svod.is_grad_enabled svod.set_grad_enabled Tensor.requires_grad "
-    "Tensor.requires_grad_ Tensor.grad Tensor.is_leaf Tensor.retain_grad Tensor.backward Tensor.gradient",
+    "Tensor.requires_grad_ Tensor.grad Tensor.is_leaf Tensor.retain_grad Tensor.backward Tensor.gradient "
+    "Tensor.register_hook Tensor.register_post_accumulate_grad_hook",
 )
 _without(
     "derivatives of functions given by callers, made of what `svod.grad` is (test_grad_api.py)",
