@@ -233,6 +233,43 @@ def test_projections_of_one_value_are_kernels_of_their_own():
     assert len(plan.kernels) == 3
 
 
+OPERANDS = {
+    "computed": lambda x, w, at: (x.relu(), w * 0.5 + 1),
+    "scaled by rows": lambda x, w, at: (x * x[:, :1], w),
+    "gathered": lambda x, w, at: (x[at], w),
+    "joined": lambda x, w, at: (svod.cat([x, x * 2], 0), w),
+    "flipped": lambda x, w, at: (x.flip(0), w.flip(1)),
+    "repeated": lambda x, w, at: (x.reshape(1, 128, 64).expand(2, 128, 64).reshape(256, 64), w),
+    "of other elements": lambda x, w, at: (x.cast("int8").cast(x.dtype), w),
+}
+
+
+@pytest.mark.parametrize("dtype", [svod.float32, svod.bfloat16], ids=str)
+@pytest.mark.parametrize("name", OPERANDS)
+def test_operands_that_are_not_in_memory_are_put_there(name, dtype):
+    a, b, at = data(128, 64), data(64, 160, seed=1), np.arange(128, dtype=np.int64)[::-1] // 2
+    x, w = (svod.Tensor(v).cast(dtype) for v in (a, b))
+    places = svod.Tensor(at.copy())
+    p, q = OPERANDS[name](x, w, places)
+    expected = p.cast("float32").numpy() @ q.cast("float32").numpy()
+    p, q = OPERANDS[name](x.to(CUDA), w.to(CUDA), places.to(CUDA))
+    made = p @ q
+    plan = made.prepare()
+    plan.execute()
+    check(
+        made.cast("float32"),
+        expected,
+        rtol=2e-2 if dtype == svod.bfloat16 else 1e-4,
+        atol=5e-2 if dtype == svod.bfloat16 else 1e-4,
+    )
+    assert "svod_product" in plan.kernels[-1].ptx, plan
+
+
+def test_operands_that_are_read_a_few_times_are_computed_where_they_are_read():
+    w = on(data(512, 2048)).cast("int8").realize()
+    assert len((on(data(2, 512)) @ w.cast("float32")).prepare().kernels) == 1
+
+
 def test_few_rows_of_many_points_are_not_each_a_task():
     """The mean of a sentence's tokens is no kernel with what normalizes each: few sentences would be all tasks."""
     a = data(8, 40, 96) + 1

@@ -185,20 +185,30 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut add = |label: &str, product: Product, tile: FmaTile| {
         variants.push((label.to_owned(), product, Tile::Fma(tile)));
     };
-    for (a, b, label) in [
-        (Layout::Depth, Layout::Outer, "fma"),
-        (Layout::Depth, Layout::Depth, "fma_nk"),
-        (Layout::Outer, Layout::Outer, "fma_km"),
-        (Layout::Outer, Layout::Depth, "fma_km_nk"),
+    let [depth, outer] = [Layout::Depth, Layout::Outer];
+    let layouts = [(depth, outer, ""), (depth, depth, "_nk"), (outer, outer, "_km"), (outer, depth, "_km_nk")];
+    let large = FmaTile::LARGE;
+    for (name, tile) in [
+        ("large", large),
+        ("large_r3", FmaTile { resident: 3, stages: 3, ..large }),
+        ("large_s3", FmaTile { stages: 3, ..large }),
+        ("large_d16", FmaTile { depth: 16, stages: 3, ..large }),
+        ("medium", FmaTile::MEDIUM),
+        ("medium_d16", FmaTile { depth: 16, stages: 3, ..FmaTile::MEDIUM }),
+        ("medium_r3", FmaTile { resident: 3, ..FmaTile::MEDIUM }),
+        ("small", FmaTile::SMALL),
+        ("small_d8", FmaTile { depth: 8, ..FmaTile::SMALL }),
+        ("narrow", FmaTile::NARROW),
     ] {
-        add(label, Product { a, b, ..f32s }, FmaTile::LARGE);
+        for (a, b, layout) in layouts {
+            add(&format!("fma_{name}{layout}"), Product { a, b, ..f32s }, tile);
+        }
+        add(&format!("fma_{name}_a4"), Product { align: 4, align_out: 4, ..f32s }, tile);
     }
-    add("fma_a4", Product { align: 4, align_out: 4, ..f32s }, FmaTile::LARGE);
-    add("fma_s4", f32s, FmaTile { stages: 4, ..FmaTile::LARGE });
     let mut manifest = String::new();
     for (label, product, tile) in &variants {
         for (epilogue, word) in [(&Plain as &dyn Epilogue, "plain"), (&BiasRelu, "bias_relu")] {
-            if word != "plain" && !matches!(label.as_str(), "one_group" | "large" | "large_f32") {
+            if word != "plain" && !matches!(label.as_str(), "one_group" | "large" | "large_f32" | "fma_large_nk") {
                 continue;
             }
             let kernel = render(product, tile, epilogue, Runner::Driver)?;

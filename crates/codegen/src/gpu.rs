@@ -125,21 +125,21 @@ pub fn compile(
 fn whole(lowered: &Lowered, target: &Target, alignment: Alignment) -> Result<Option<Object>, CompileError> {
     let start = Instant::now();
     let mut texts: Vec<(String, Vec<u8>, PhaseCode)> = Vec::new();
-    let phase = |entry: &str, threads, call| PhaseCode {
-        entry: entry.to_owned(),
-        threads,
-        block_tasks: 1,
-        scratch_bytes: 0,
-        whole: Some(call),
+    let mut add = |text: String, code: Vec<u8>, entry: &str, threads: u32, call: Call| {
+        let entry = entry.to_owned();
+        let phase = PhaseCode { entry, threads, block_tasks: 1, scratch_bytes: 0, whole: Some(call) };
+        texts.push((text, code, phase));
     };
     let (linear, lower);
     if let Some(found) = lowered.product() {
-        let Some((kernel, call)) = product::whole(lowered, &found, target, alignment)? else { return Ok(None) };
+        let kernels = product::whole(lowered, &found, target, alignment, Runner::Driver)?;
+        let Some(kernels) = kernels else { return Ok(None) };
         lower = start.elapsed();
-        let (code, launch) = (kernel.code()?, &kernel.launch);
-        let phase = phase(&launch.entry, launch.threads, call);
         linear = format!("product {found:?}\n");
-        texts.push((kernel.text, code, phase));
+        for (kernel, call) in kernels {
+            let (code, launch) = (kernel.code()?, &kernel.launch);
+            add(kernel.text, code, &launch.entry, launch.threads, call);
+        }
     } else if let Some(found) = lowered.attention() {
         let kernels = attention::whole(lowered, &found, target, alignment, Runner::Driver)?;
         let Some(kernels) = kernels else { return Ok(None) };
@@ -147,8 +147,7 @@ fn whole(lowered: &Lowered, target: &Target, alignment: Alignment) -> Result<Opt
         linear = format!("{found}\n");
         for (kernel, call) in kernels {
             let (code, launch) = (kernel.code()?, &kernel.launch);
-            let phase = phase(&launch.entry, launch.threads, call);
-            texts.push((kernel.text, code, phase));
+            add(kernel.text, code, &launch.entry, launch.threads, call);
         }
     } else {
         return Ok(None);

@@ -4,11 +4,8 @@
 
 mod simulator;
 
-use std::ops::Range;
 use svod_codegen::gpu::attention::whole;
-use svod_codegen::gpu::{self, Alignment, Argument, Call, MapArgument, Runner};
-use svod_dtype::DType;
-use svod_ir::buffer::HostBuffer;
+use svod_codegen::gpu::{self, Alignment, Argument, Call, Runner};
 use svod_ir::lowered::Lowered;
 use svod_ir::target::Target;
 
@@ -68,94 +65,16 @@ temp o_acc: f32[1] register
     Lowered::parse(&text).unwrap()
 }
 
-/// Numbers from -2 to 2.
-fn drawn(dtype: DType, count: usize, seed: u64) -> HostBuffer {
-    let number = |i: u64| ((i + 1).wrapping_mul((2 * seed + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15)) >> 52) as f64;
-    HostBuffer::from_f64(dtype, (0..count as u64).map(|i| number(i) / 1024.0 - 2.0))
-}
-
-/// The bytes of numbers, whose start is aligned to 16.
-struct Aligned(Vec<u8>, usize);
-
-impl Aligned {
-    fn new(data: &HostBuffer) -> Aligned {
-        let encoded = |x: f64| match data.dtype() {
-            DType::F32 => (x as f32).to_le_bytes().to_vec(),
-            _ => half::bf16::from_f64(x).to_le_bytes().to_vec(),
-        };
-        let numbers: Vec<u8> = data.to_f64().into_iter().flat_map(encoded).collect();
-        let mut bytes = vec![0; numbers.len() + 16];
-        let start = bytes.as_ptr().align_offset(16);
-        bytes[start..start + numbers.len()].copy_from_slice(&numbers);
-        Aligned(bytes, start)
-    }
-
-    fn at(&mut self) -> *mut u8 {
-        self.0[self.1..].as_mut_ptr()
-    }
-
-    fn range(&mut self) -> Range<usize> {
-        let (at, count) = (self.at() as usize, self.0.len() - 16);
-        at..at + count
-    }
-
-    fn numbers(&self) -> Vec<f64> {
-        let all = self.0[self.1..self.1 + self.0.len() - 16].chunks_exact(2);
-        all.map(|b| half::bf16::from_le_bytes([b[0], b[1]]).to_f64()).collect()
-    }
-}
-
 fn check(lowered: &Lowered, target: &Target, alignment: Alignment) {
     let found = lowered.attention().unwrap_or_else(|| panic!("{lowered}"));
-    let count = |n: usize| lowered.params[n].shape.iter().map(|e| e.as_const().unwrap() as usize).product();
-    let mut arguments: Vec<HostBuffer> = (0..4).map(|n| drawn(lowered.params[n].dtype, count(n), n as u64)).collect();
-    let mut memory: Vec<Aligned> = arguments.iter().map(Aligned::new).collect();
-    lowered.interpret(&[], &mut arguments).unwrap();
     let kernels = whole(lowered, &found, target, alignment, Runner::Simulator).unwrap().unwrap();
-    let mut scratch = vec![0u128; kernels[0].1.scratch as usize / 16 + 1];
-    let scratch_at = scratch.as_mut_ptr() as u64;
-    for (kernel, call) in &kernels {
-        assert_eq!(Call::parse(&call.to_string()).as_ref(), Some(call));
-        let starts: Vec<*mut u8> = memory.iter_mut().map(Aligned::at).collect();
-        let mut ranges: Vec<Range<usize>> = memory.iter_mut().map(Aligned::range).collect();
-        ranges.push(scratch_at as usize..scratch_at as usize + 16 * scratch.len());
-        let map = |of: &MapArgument| {
-            let sizes: Vec<usize> = of.sizes.iter().map(|n| *n as usize).collect();
-            let strides: Vec<usize> = of.strides.iter().map(|n| *n as usize / of.dtype.bytes()).collect();
-            simulator::Map {
-                start: starts[of.param].wrapping_add(of.offset as usize),
-                sizes: sizes.try_into().unwrap(),
-                strides: strides.try_into().unwrap(),
-                region: [of.region[0] as usize, of.region[1] as usize],
-            }
-        };
-        let maps: Vec<simulator::Map> = call
-            .arguments
-            .iter()
-            .filter_map(|argument| if let Argument::Map(of) = argument { Some(map(of)) } else { None })
-            .collect();
-        let mut next = maps.iter();
-        let parameters: Vec<u64> = call
-            .arguments
-            .iter()
-            .map(|argument| match argument {
-                Argument::Map(_) => std::ptr::from_ref(next.next().unwrap()) as u64,
-                Argument::Pointer(param, offset) => starts[*param] as u64 + offset,
-                Argument::Number(number) => *number as u64,
-                Argument::Scratch => scratch_at,
-            })
-            .collect();
-        let program = simulator::Program {
-            entry: &kernel.launch.entry,
-            object: kernel.code().unwrap(),
-            threads: kernel.launch.threads as usize,
-            cluster: 1,
-        };
-        simulator::run(&program, &parameters, call.blocks as usize, &ranges, 3).unwrap();
-    }
-    for (at, (a, b)) in memory[3].numbers().iter().zip(arguments[3].to_f64()).enumerate() {
-        assert!((a - b).abs() <= 0.02 * b.abs().max(1.0), "{at}: {a} {b}\n{found}");
-    }
+    let program = |kernel| -> simulator::Program {
+        let kernel: &svod_codegen::gpu::attention::Kernel = kernel;
+        let (entry, threads) = (kernel.launch.entry.as_str(), kernel.launch.threads as usize);
+        simulator::Program { entry, object: kernel.code().unwrap(), threads, cluster: 1 }
+    };
+    let launched: Vec<_> = kernels.iter().map(|(kernel, call)| (program(kernel), call)).collect();
+    simulator::loops::check(lowered, &launched);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::process::Command;
 use svod_codegen::CompileError;
 use svod_codegen::gpu::product::{
     Body, Element, Epilogue, FmaTile, Kernel, Layout, MmaTile, Operand, Operation, Parameter, Plain, Product, Size,
-    Tile, WgmmaTile, render,
+    Tile, WgmmaTile, render, whole,
 };
 use svod_codegen::gpu::{self, Alignment, Argument, Call, MapArgument, Runner};
 use svod_dtype::DType;
@@ -30,6 +30,9 @@ const NARROW: WgmmaTile = WgmmaTile { columns: 64, stages: 6, ..WgmmaTile::LARGE
 
 /// Two blocks share columns.
 const CLUSTER: WgmmaTile = WgmmaTile { cluster: 2, rows_together: 8, ..WgmmaTile::LARGE };
+
+/// Tiles for f32.
+const FMA: [FmaTile; 4] = [FmaTile::LARGE, FmaTile::MEDIUM, FmaTile::SMALL, FmaTile::NARROW];
 
 /// Three blocks divide the depth, of one warpgroup each.
 const DIVIDED: WgmmaTile =
@@ -163,20 +166,40 @@ fn warps_have_the_instructions_that_are_meant() {
 #[test]
 fn f32_is_multiplied_and_added_as_it_is() {
     let product = Product { dtype: DType::F32, out: DType::F32, ..BF16 };
-    for (align, vectors) in [(16, true), (4, false)] {
+    for (align, store) in [(16, "st.global.v4.f32"), (4, "st.global.f32")] {
         for [a, b] in LAYOUTS {
-            for (tile, sums) in [(FmaTile::LARGE, 64), (FmaTile::SMALL, 32)] {
-                let product = Product { a, b, align, ..product };
+            for tile in FMA {
+                let product = Product { a, b, align, align_out: align, ..product };
                 let kernel = render(&product, &Tile::Fma(tile), &Plain, Runner::Driver).unwrap();
                 let ptx = ptx(&kernel);
-                assert_eq!(count(&ptx, "fma.rn.f32"), 16 * sums);
-                // Copies to begin with, and those of a slice.
-                let copies = 2 * tile.stages as usize;
-                assert_eq!(count(&ptx, "cp.async.cg.shared.global"), if vectors { 2 * copies } else { 0 });
-                assert_eq!(count(&ptx, "cp.async.ca.shared.global"), if vectors { 0 } else { 8 * copies });
+                let ([rows, columns], depth) = (tile.thread.map(|n| n as usize), tile.depth as usize);
+                assert_eq!(count(&ptx, "fma.rn.f32"), rows * columns * depth);
+                // Factors of a depth, and sums that have been laid out, are read by fours, which these are stored as.
+                assert_eq!(count(&ptx, "ld.shared.v4.f32"), (rows + columns) / 4 * depth + 4);
+                assert_eq!(count(&ptx, "st.shared.v4.b32"), rows * columns / 4);
+                // Copies of a slice that is inside, and of one that is not, in the code once.
+                let each = |layout, side: u32| {
+                    let values = (side * tile.depth / tile.threads()) as usize;
+                    if layout == Layout::Outer && align == 16 { [values / 4, 0] } else { [0, values] }
+                };
+                let [of_a, of_b] = [each(a, tile.tile[0]), each(b, tile.tile[1])];
+                assert_eq!(count(&ptx, "cp.async.cg.shared.global"), 2 * (of_a[0] + of_b[0]));
+                assert_eq!(count(&ptx, "cp.async.ca.shared.global"), 2 * (of_a[1] + of_b[1]));
+                assert!(count(&ptx, store) >= 4);
+                assert!(kernel.launch.shared * tile.resident <= 227 << 10);
                 assemble(&kernel);
             }
         }
+    }
+}
+
+#[test]
+fn an_epilogue_of_f32_is_in_the_code_a_few_times() {
+    let product = Product { dtype: DType::F32, out: DType::F32, ..BF16 };
+    for tile in FMA {
+        let kernel = render(&product, &Tile::Fma(tile), &Bias { stores: false }, Runner::Driver).unwrap();
+        assert_eq!(count(&ptx(&kernel), "add.rn.f32"), 16);
+        assemble(&kernel);
     }
 }
 
@@ -535,15 +558,24 @@ fn products_by_warps_and_of_f32_are_right_in_a_simulator() {
     let warps = Tile::Mma(MmaTile { tile: [64, 64], warp: [32, 32], stages: 3, ..MmaTile::LARGE });
     let f32s = Product { dtype: DType::F32, out: DType::F32, ..BF16 };
     let mut seed = 0;
-    let [large, small] = [FmaTile::LARGE, FmaTile::SMALL].map(Tile::Fma);
-    for (product, tile, aligns) in
-        [(BF16, warps, [16, 8, 4, 2]), (f32s, large, [16, 8, 4, 4]), (f32s, small, [16, 16, 4, 4])]
-    {
+    let fma = FMA.map(|tile| (f32s, Tile::Fma(tile), [16, 8, 4, 4]));
+    for (product, tile, aligns) in [(BF16, warps, [16, 8, 4, 2])].into_iter().chain(fma) {
         for align in aligns {
             for [a, b] in LAYOUTS {
                 seed += 1;
                 let product = Product { a, b, align, align_out: align, ..product };
                 Case::new(product, [67, 75, 77, 2], [seed % 2 == 0, true]).run(tile, seed).unwrap();
+                // With tiles all of which is inside, and slices.
+                if matches!(tile, Tile::Fma(_)) {
+                    Case::new(product, [130, 133, 36, 2], [true, seed % 2 == 0]).run(tile, seed).unwrap();
+                }
+            }
+        }
+        for out in [DType::F32, DType::F16, DType::BF16] {
+            for align_out in [16, 2] {
+                let align_out = if out == DType::F32 { align_out.max(4) } else { align_out };
+                let product = Product { out, align_out, ..product };
+                Case::new(product, [70, 62, 24, 1], [true; 2]).run(tile, 1).unwrap();
             }
         }
         Case::new(product, [5, 3, 0, 1], [true; 2]).run(tile, 1).unwrap();
@@ -574,7 +606,10 @@ fn the_simulator_finds_what_is_missing() {
         (Tile::Wgmma(DIVIDED), Operation::LoadRemote),
         (Tile::Mma(warps), Operation::CopyWait0),
         (Tile::Mma(warps), Operation::Sync),
-        (Tile::Fma(FmaTile::LARGE), Operation::CopyWait1),
+        (Tile::Fma(FmaTile::LARGE), Operation::CopyWait2),
+        (Tile::Fma(FmaTile::MEDIUM), Operation::Sync),
+        (Tile::Fma(FmaTile::SMALL), Operation::SyncWarp),
+        (Tile::Fma(FmaTile::NARROW), Operation::StoreShared),
     ] {
         let product =
             if matches!(tile, Tile::Fma(_)) { Product { dtype: DType::F32, out: DType::F32, ..BF16 } } else { BF16 };
@@ -631,10 +666,10 @@ fn a_phase_that_is_a_product_is_a_kernel_of_its_own() {
         assert_eq!(ptx.contains("ld.global"), value == gelu);
         let map = |param, outer, inner, batch: u64, strides, region| {
             let (sizes, strides, region) = (vec![inner, outer, batch], Vec::from(strides), Vec::from(region));
-            Argument::Map(MapArgument { param, offset: 0, dtype: DType::BF16, sizes, strides, region })
+            Argument::Map(MapArgument { param: Some(param), offset: 0, dtype: DType::BF16, sizes, strides, region })
         };
         assert_eq!(call.arguments[1], map(1, 200, 136, 1, [272, 16], [64, 64, 1]));
-        assert!(matches!(&call.arguments[2], Argument::Map(m) if m.param == 3 && m.strides == [272, 81600]));
+        assert!(matches!(&call.arguments[2], Argument::Map(m) if m.param == Some(3) && m.strides == [272, 81600]));
         assert_eq!(Call::parse(&call.to_string()), Some(call));
         // Arguments of which nothing is known, and GPUs without warpgroups: warps.
         let old = Target::named("cuda-sm80").unwrap();
@@ -648,4 +683,70 @@ fn a_phase_that_is_a_product_is_a_kernel_of_its_own() {
     // Otherwise it is loops: in a simulator, and of types that no kernel is of.
     let loops = gpu::compile(&phase("bf16", gelu), &target, Runner::Simulator, Alignment::Widest).unwrap();
     assert_eq!(loops.phases[0].whole, None);
+}
+
+/// A loop tree of a product of bf16 with these numbers of rows, columns and depths.
+fn odd([m, n, k]: [usize; 3], [a, b]: [&str; 2], [index_a, index_b]: [&str; 2], value: &str) -> Lowered {
+    let text = format!(
+        "lowered matmul
+param p0: bf16[2, {a}]
+param p1: bf16[{b}]
+param p2: bf16[{n}]
+param p3: bf16[2, {m}, {n}]
+
+phase
+grid b < 2, i < {m}, j < {n}
+temp s0_acc: f32[1] register
+{{
+  s0_acc[0] = f32(0.0)
+  serial k < {k} {{
+    s0_acc[0] = s0_acc[0] + cast(f32, p0[b, {index_a}]) * cast(f32, p1[{index_b}])
+  }}
+  p3[b, i, j] = cast(bf16, {value})
+}}
+"
+    );
+    Lowered::parse(&text).unwrap()
+}
+
+#[test]
+fn operands_whose_rows_begin_anywhere_are_copied_first() {
+    let (new, old) = (Target::named("cuda-sm90").unwrap(), Target::named("cuda-sm80").unwrap());
+    let [m, n, k] = [21, 35, 801];
+    let [mk, km, kn, nk] = [[m, k], [k, m], [k, n], [n, k]].map(|[a, b]| format!("{a}, {b}"));
+    let value = "s0_acc[0] * f32(0.5) + cast(f32, p2[j])";
+    for (sizes, indices) in
+        [([&mk, &kn], ["i, k", "k, j"]), ([&mk, &nk], ["i, k", "j, k"]), ([&km, &kn], ["k, i", "k, j"])]
+    {
+        let lowered = odd([m, n, k], sizes.map(|s| s.as_str()), indices, value);
+        let found = lowered.product().unwrap();
+        let others = [(&old, Alignment::Widest), (&new, Alignment::Element)];
+        let others = others.into_iter().filter(|_| indices == ["i, k", "k, j"]);
+        for (target, alignment) in others.chain([(&new, Alignment::Widest)]) {
+            let kernels = whole(&lowered, &found, target, alignment, Runner::Simulator).unwrap().unwrap();
+            // Two copies, one after the other, and the product.
+            let calls: Vec<_> = kernels.iter().map(|(_, call)| (call.scratch > 0, call.follows)).collect();
+            assert_eq!(calls, [(true, false), (false, true), (false, true)], "{found:?}");
+            let program = |kernel| -> simulator::Program {
+                let kernel: &Kernel = kernel;
+                let (launch, object) = (&kernel.launch, kernel.code().unwrap());
+                let (threads, cluster) = (launch.threads as usize, launch.cluster as usize);
+                simulator::Program { entry: &launch.entry, object, threads, cluster }
+            };
+            let launched: Vec<_> = kernels.iter().map(|(kernel, call)| (program(kernel), call)).collect();
+            simulator::loops::check(&lowered, &launched);
+        }
+    }
+    // One of them is aligned, and few products are not worth the copies.
+    let aligned = odd([128, n, 800], ["128, 800", "800, 35"], ["i, k", "k, j"], "s0_acc[0]");
+    let call = |lowered: &Lowered, target| {
+        let object = gpu::compile(lowered, target, Runner::Driver, Alignment::Widest).unwrap();
+        object.phases.iter().map(|phase| phase.whole.clone().unwrap().follows).collect::<Vec<_>>()
+    };
+    assert_eq!(call(&aligned, &new), [false, true]);
+    let few = odd([35, 33, 37], ["35, 37", "37, 33"], ["i, k", "k, j"], "s0_acc[0]");
+    assert_eq!(call(&few, &new), [false]);
+    let found = aligned.product().unwrap();
+    let kernels = whole(&aligned, &found, &new, Alignment::Widest, Runner::Driver).unwrap().unwrap();
+    kernels.iter().for_each(|(kernel, _)| assemble(kernel));
 }

@@ -410,8 +410,8 @@ mod tests {
             scratch_bytes,
             whole: None,
         };
-        let call =
-            Call::parse("132 1 4096 64 0;map bf16 0 32 8 9 10 16 144 64 128 1;pointer 2 4;number -7;scratch").unwrap();
+        let call = Call::parse("132 1 4096 64 0;map bf16 0 32 8 9 10 16 144 64 128 1;pointer 2 4;number -7;scratch 64")
+            .unwrap();
         let whole = PhaseCode { whole: Some(call), ..phase("b", 0) };
         let text = Header { phases: vec![phase("a", 0), phase("a_1", 64), whole] }.to_string();
         let whole = format!("{text}.version 8.3\n\n.target");

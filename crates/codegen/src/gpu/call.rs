@@ -6,8 +6,8 @@ use svod_dtype::DType;
 /// A tensor map of an argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MapArgument {
-    /// Position of the argument.
-    pub param: usize,
+    /// Position of the argument; none where it is of scratch memory.
+    pub param: Option<usize>,
     /// Bytes from its start.
     pub offset: u64,
     /// Type of elements.
@@ -29,8 +29,8 @@ pub enum Argument {
     Pointer(usize, u64),
     /// A number, of 4 or 8 bytes.
     Number(i64),
-    /// The address of scratch memory.
-    Scratch,
+    /// The address of scratch memory, and bytes from its start.
+    Scratch(u64),
 }
 
 /// The launch of a kernel.
@@ -50,7 +50,7 @@ pub struct Call {
     pub arguments: Vec<Argument>,
 }
 
-/// Words: `blocks cluster shared scratch follows`, then `map …`, `pointer …`, `number …` and `scratch`, separated by
+/// Words: `blocks cluster shared scratch follows`, then `map …`, `pointer …`, `number …` and `scratch …`, separated by
 /// semicolons.
 impl fmt::Display for Call {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -60,9 +60,10 @@ impl fmt::Display for Call {
             match argument {
                 Argument::Pointer(param, offset) => write!(f, ";pointer {param} {offset}")?,
                 Argument::Number(number) => write!(f, ";number {number}")?,
-                Argument::Scratch => write!(f, ";scratch")?,
+                Argument::Scratch(offset) => write!(f, ";scratch {offset}")?,
                 Argument::Map(MapArgument { param, offset, dtype, sizes, strides, region }) => {
-                    write!(f, ";map {} {param} {offset}", dtype.short())?;
+                    let from = param.map_or("scratch".to_owned(), |n| n.to_string());
+                    write!(f, ";map {} {from} {offset}", dtype.short())?;
                     let region = region.iter().map(|n| u64::from(*n));
                     sizes.iter().chain(strides).copied().chain(region).try_for_each(|n| write!(f, " {n}"))?;
                 }
@@ -83,7 +84,7 @@ impl Call {
         let argument = |part: &str| {
             let words: Vec<&str> = part.split(' ').collect();
             match words[..] {
-                ["scratch"] => Some(Argument::Scratch),
+                ["scratch", offset] => Some(Argument::Scratch(offset.parse().ok()?)),
                 ["pointer", param, offset] => Some(Argument::Pointer(param.parse().ok()?, offset.parse().ok()?)),
                 ["number", number] => Some(Argument::Number(number.parse().ok()?)),
                 ["map", dtype, param, offset, ref rest @ ..] => {
@@ -95,7 +96,8 @@ impl Call {
                     let (sizes, rest) = rest.split_at(rank);
                     let (strides, region) = rest.split_at(rank - 1);
                     let region = region.iter().map(|n| narrow(*n)).collect::<Option<Vec<u32>>>()?;
-                    let (param, offset) = (param.parse().ok()?, offset.parse().ok()?);
+                    let param = if param == "scratch" { None } else { Some(param.parse().ok()?) };
+                    let offset = offset.parse().ok()?;
                     let (sizes, strides) = (sizes.to_vec(), strides.to_vec());
                     Some(Argument::Map(MapArgument { param, offset, dtype, sizes, strides, region }))
                 }

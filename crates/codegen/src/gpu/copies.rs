@@ -1,6 +1,6 @@
 //! Copies to shared memory by threads.
 
-use super::body::{Body, element_of};
+use super::body::{Body, Slot, element_of};
 use super::ptx::{self, Ptx};
 use svod_dtype::DType;
 
@@ -26,6 +26,12 @@ pub(super) fn chunk(body: &mut Body, dtype: DType, align: u32, (source, to): (&s
         }
         return;
     }
+    let words = loaded(body, dtype, source, left);
+    body.run(&ptx::STORE_SHARED, &[&to, &words[0], &words[1], &words[2], &words[3]]);
+}
+
+/// The four words of a chunk of which so many elements are there, wherever it begins.
+pub(super) fn loaded(body: &mut Body, dtype: DType, source: &str, left: &str) -> Vec<String> {
     let mut words = Vec::new();
     for word in 0..4 {
         let [low, high] = [0, 1].map(|half| {
@@ -38,7 +44,7 @@ pub(super) fn chunk(body: &mut Body, dtype: DType, align: u32, (source, to): (&s
         let high = body.shl(high, 16);
         words.push(body.value(format_args!("or i32 {low}, {high}")));
     }
-    body.run(&ptx::STORE_SHARED, &[&to, &words[0], &words[1], &words[2], &words[3]]);
+    words
 }
 
 /// A ring of stages that threads fill while they read.
@@ -74,14 +80,54 @@ impl Stages<'_> {
             issue(body, &ahead, &to);
             let from = body.get(&from_stage);
             read(body, slice, &from);
-            for (slot, stage) in [(&from_stage, from), (&to_stage, to)] {
-                let next = body.add(stage, 1);
-                let around = body.compare("eq", &next, self.stages);
-                let next = body.select(around, 0, next);
-                body.set(slot, next);
-            }
+            self.turn(body, &from_stage, &from);
+            self.turn(body, &to_stage, &to);
         });
         // Those that wait still are of nothing.
         body.run(&ptx::COPY_WAIT_0, &[]);
+    }
+
+    /// As [`Self::run`], with the copies in the code once: slices are copied some rounds of the loop before they are read.
+    pub fn run_rolled(
+        &self,
+        body: &mut Body,
+        copy: impl FnOnce(&mut Body, &str, &str),
+        read: impl FnOnce(&mut Body, &str),
+    ) {
+        let from_stage = body.slot("i32", 0);
+        let to_stage = body.slot("i32", 0);
+        let ahead = self.stages - 1;
+        let rounds = body.add(self.slices, ahead);
+        body.repeat(0, rounds, 1, |body, slice| {
+            let reads = body.compare("uge", slice, ahead);
+            body.when(&reads, |body| {
+                let wait = [&ptx::COPY_WAIT_0, &ptx::COPY_WAIT_1, &ptx::COPY_WAIT_2, &ptx::COPY_WAIT_3];
+                body.run(wait[self.stages as usize - 2], &[]);
+                // All copies of the slice that is read are there, and the stage that is written next has been read by all.
+                body.run(self.sync, &[]);
+            });
+            let some = body.compare("ult", slice, self.slices);
+            body.when(some, |body| {
+                let to = body.get(&to_stage);
+                copy(body, slice, &to);
+                self.turn(body, &to_stage, &to);
+            });
+            body.run(&ptx::COPY_COMMIT, &[]);
+            body.when(&reads, |body| {
+                let from = body.get(&from_stage);
+                read(body, &from);
+                self.turn(body, &from_stage, &from);
+            });
+        });
+        // Those that wait still are of nothing.
+        body.run(&ptx::COPY_WAIT_0, &[]);
+    }
+
+    /// Goes to the next stage of the ring.
+    fn turn(&self, body: &mut Body, slot: &Slot, stage: &str) {
+        let next = body.add(stage, 1);
+        let around = body.compare("eq", &next, self.stages);
+        let next = body.select(around, 0, next);
+        body.set(slot, next);
     }
 }

@@ -5,6 +5,9 @@
 //!
 //! It has its author's reading of descriptors and swizzles, no fences between proxies, and adds in its own order.
 
+#[allow(dead_code)]
+pub mod loops;
+
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, Yielder};
 use half::{bf16, f16};

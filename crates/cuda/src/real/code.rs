@@ -172,7 +172,7 @@ impl RealKernel {
     }
 
     /// A tensor map of an argument.
-    fn map(&self, map: &MapArgument, buffers: &[*mut u8]) -> Result<TensorMap> {
+    fn map(&self, map: &MapArgument, buffers: &[*mut u8], scratch: u64) -> Result<TensorMap> {
         let gpu = &*self.module.gpu;
         let failed = |message| DeviceError::Execute { device: gpu.spec.clone(), name: self.name.to_string(), message };
         let encode = api::encode_tiled().ok_or_else(|| failed("the driver makes no tensor maps".into()))?;
@@ -189,7 +189,8 @@ impl RealKernel {
         if rank > MOST_DIMENSIONS || map.strides.len() + 1 != rank || map.region.len() != rank {
             return Err(failed(format!("tensor map {map:?} has no {rank} dimensions")));
         }
-        let address = buffers[map.param].wrapping_add(map.offset as usize).cast();
+        let start = map.param.map_or(std::ptr::without_provenance_mut(scratch as usize), |param| buffers[param]);
+        let address = start.wrapping_add(map.offset as usize).cast();
         let (sizes, strides, region) = (map.sizes.as_ptr(), map.strides.as_ptr(), map.region.as_ptr());
         // SAFETY: all pointers are to as many numbers as there are dimensions; the address is only noted.
         let status = gpu.try_call("cuTensorMapEncodeTiled", |_| unsafe {
@@ -240,10 +241,10 @@ impl Kernel for RealKernel {
         let mut words: SmallVec<[u64; 16]> = SmallVec::new();
         for argument in &call.arguments {
             match argument {
-                Argument::Map(map) => maps.push(self.map(map, buffers)?),
+                Argument::Map(map) => maps.push(self.map(map, buffers, scratch)?),
                 Argument::Pointer(param, offset) => words.push(buffers[*param].addr() as u64 + offset),
                 Argument::Number(number) => words.push(*number as u64),
-                Argument::Scratch => words.push(scratch),
+                Argument::Scratch(offset) => words.push(scratch + offset),
             }
         }
         let (mut maps, mut words) = (maps.iter_mut(), words.iter_mut());

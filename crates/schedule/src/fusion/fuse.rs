@@ -20,6 +20,7 @@
 mod access;
 mod chain;
 mod costs;
+mod operands;
 mod shapes;
 mod whole;
 
@@ -269,6 +270,9 @@ impl Fuse<'_> {
                 None => self.begin_chain(node, kernel),
             };
             let contraction = product || is_contraction(self.graph, node);
+            if contraction && !product {
+                self.realize_operands(node);
+            }
             let rows = access.dims.iter().fold(0, |r, d| r | d.axes);
             let absorbed = &mut self.kernels[kernel as usize];
             absorbed.contraction |= contraction;

@@ -112,7 +112,7 @@ fn argument(
             // A stride of nothing is none; any other will do for one element.
             let stride = |n: i64, count: i64| if count > 1 { bytes(map.dtype, n) } else { 16 };
             Argument::Map(MapArgument {
-                param: operand.param.index(),
+                param: Some(operand.param.index()),
                 offset: bytes(map.dtype, operand.offset),
                 dtype: map.dtype,
                 sizes: sizes.map(|n| n as u64).to_vec(),
@@ -135,7 +135,7 @@ fn argument(
         Parameter::Scale => Argument::Number(i64::from(found.scale.to_bits())),
         Parameter::Diagonal => Argument::Number(found.diagonal.unwrap_or(0)),
         Parameter::Splits => Argument::Number(i64::from(splits)),
-        Parameter::Scratch => Argument::Scratch,
+        Parameter::Scratch => Argument::Scratch(0),
         Parameter::Scores(i) => Argument::Pointer(parts.score.as_ref().map_or(0, |part| part.read[i]), 0),
         Parameter::Epilogue(i) => Argument::Pointer(parts.value.as_ref().map_or(0, |part| part.read[i]), 0),
     }

@@ -1,6 +1,8 @@
 //! From a phase that is a product of known sizes to a kernel, and to all that its launch is given.
 
-use super::{Body, Element, Epilogue, Kernel, Layout, Operand, Parameter, Plain, Product, Shape, Size, choose, render};
+use super::aligned::{self, Rows};
+use super::choose::{self, Shape, choose};
+use super::{Body, Element, Epilogue, Kernel, Layout, Operand, Parameter, Plain, Product, Size, render};
 use crate::CompileError;
 use crate::gpu::part::{self, Part, Wanted};
 use crate::gpu::{Alignment, Argument, Call, MapArgument, Runner};
@@ -11,6 +13,10 @@ use svod_ir::target::Target;
 
 /// Products and sums below which plain loops are as fast.
 const WORTH: i64 = 1 << 15;
+
+/// Bytes that operands are copied to at most, and by which their places are multiples of.
+const MOST_COPIED: u64 = 1 << 32;
+const PLACES: u64 = 256;
 
 /// The layout of a factor, and elements between its rows in memory.
 fn layout(of: &ProductOperand) -> Option<(Layout, i64)> {
@@ -32,13 +38,40 @@ fn align(of: &ProductOperand, stride: i64, dtype: DType, alignment: Alignment) -
     [16, 8, 4, 2].into_iter().find(divides).unwrap_or(1) as u32
 }
 
-/// The kernel of a whole loop tree that is this product, and its launch; nothing where there is none of its types.
-pub(crate) fn whole(
+/// Where a kernel finds an operand: an argument, or scratch memory, and bytes from its start; elements from row to row, from matrix to
+/// matrix, and from group to group.
+struct Place {
+    param: Option<usize>,
+    offset: u64,
+    stride: i64,
+    batch: i64,
+    group: i64,
+}
+
+impl Place {
+    fn of(operand: &ProductOperand, stride: i64, dtype: DType) -> Place {
+        let offset = operand.offset as u64 * dtype.bytes() as u64;
+        Place { param: Some(operand.param.index()), offset, stride, batch: operand.batch, group: operand.group }
+    }
+
+    /// Where it starts, as a kernel is given it.
+    fn pointer(&self) -> Argument {
+        self.param.map_or(Argument::Scratch(self.offset), |param| Argument::Pointer(param, self.offset))
+    }
+}
+
+/// The kernels of a whole loop tree that is this product, and their launches, one after the other; nothing where there are none of its
+/// types.
+///
+/// # Errors
+/// See [`CompileError`].
+pub fn whole(
     lowered: &Lowered,
     found: &lowered::Product,
     target: &Target,
     alignment: Alignment,
-) -> Result<Option<(Kernel, Call)>, CompileError> {
+    runner: Runner,
+) -> Result<Option<Vec<(Kernel, Call)>>, CompileError> {
     let [batch, m, n, k] = found.sizes;
     let [a, b, c] = &found.operands;
     let out = lowered.params[c.param.index()].dtype;
@@ -52,35 +85,66 @@ pub(crate) fn whole(
         return Ok(None);
     }
     let of = |operand, stride, dtype| align(operand, stride, dtype, alignment);
+    let aligns = [of(a, a_stride, found.dtype), of(b, b_stride, found.dtype)];
     let product = Product {
         dtype: found.dtype,
         out,
         a: a_layout,
         b: b_layout,
         groups: found.group < batch,
-        align: of(a, a_stride, found.dtype).min(of(b, b_stride, found.dtype)),
+        align: aligns[0].min(aligns[1]),
         align_out: of(c, c.outer, out),
     };
     let shape = Shape { m: m as u64, n: n as u64, k: k as u64, batch: batch as u64 };
-    let tile = choose(&product, shape, target.cores as u64, target.cpu == "sm_90");
-    let Some(epilogue) = Value::of(lowered, found, target)? else { return Ok(None) };
+    let (cores, warpgroups) = (target.cores as u64, target.cpu == "sm_90");
+    // Rows of operands that are not aligned, where copies of these are worth it.
+    let places = [(a, a_stride, a_layout, m), (b, b_stride, b_layout, n)];
+    let rows = [0, 1].map(|i| {
+        let (operand, stride, layout, outer) = places[i];
+        let matrices = if operand.batch == 0 { 1 } else { batch };
+        let [rows, elements] = if layout == Layout::Depth { [outer, k] } else { [k, outer] };
+        let sizes = [matrices, rows, elements].map(|n| n as u64);
+        (aligns[i] < 16).then_some(Rows { sizes, strides: [operand.batch, stride] })
+    });
+    let bytes = rows.iter().flatten().map(Rows::bytes).fold(0, u64::saturating_add);
+    let copied = bytes < MOST_COPIED && choose::copies_pay(&product, shape, bytes, cores, warpgroups);
+    let product = if copied { Product { align: 16, ..product } } else { product };
+    let tile = choose(&product, shape, cores, warpgroups);
+    let Some(epilogue) = Value::of(lowered, found, target, runner)? else { return Ok(None) };
     let mut kernel = match &epilogue {
-        None => render(&product, &tile, &Plain, Runner::Driver)?,
-        Some((value, _)) => render(&product, &tile, value, Runner::Driver)?,
+        None => render(&product, &tile, &Plain, runner)?,
+        Some((value, _)) => render(&product, &tile, value, runner)?,
     };
     if let Some((_, text)) = &epilogue {
         part::append(&mut kernel.text, text);
     }
     let strides = [a_stride, b_stride, c.outer];
+    let mut places = [0, 1, 2].map(|i| {
+        let dtype = if i == 2 { out } else { found.dtype };
+        Place::of(&found.operands[i], strides[i], dtype)
+    });
+    let (mut kernels, mut scratch) = (Vec::new(), 0);
+    for (place, rows) in places.iter_mut().zip(&rows).filter(|_| copied) {
+        let (Some(rows), Some(param)) = (rows, place.param) else { continue };
+        kernels.push((aligned::kernel(runner), rows.call((param, place.offset), scratch)));
+        let stride = rows.stride() as i64;
+        let batch = if place.batch == 0 { 0 } else { rows.sizes[1] as i64 * stride };
+        *place = Place { param: None, offset: scratch, stride, batch, group: batch * found.group };
+        scratch += rows.bytes().next_multiple_of(PLACES);
+    }
     let value = epilogue.as_ref().map(|(value, _)| value);
-    let call = call(&kernel, found, strides, value, target);
-    Ok(Some((kernel, call)))
+    let call = call(&kernel, found, &places, value, target);
+    kernels.push((kernel, call));
+    for (n, (_, call)) in kernels.iter_mut().enumerate() {
+        (call.scratch, call.follows) = (if n == 0 { scratch } else { 0 }, n > 0);
+    }
+    Ok(Some(kernels))
 }
 
 fn call(
     kernel: &Kernel,
     found: &lowered::Product,
-    strides: [i64; 3],
+    places: &[Place; 3],
     epilogue: Option<&Value>,
     target: &Target,
 ) -> Call {
@@ -92,40 +156,30 @@ fn call(
         Size::K => found.sizes[3],
         Size::Group => found.group,
     };
-    let of = |operand: Operand| (&found.operands[operand as usize], strides[operand as usize]);
+    let of = |operand: Operand| &places[operand as usize];
     let bytes = |dtype: DType, n: i64| n as u64 * dtype.bytes() as u64;
-    let own = |operand: Operand| size(Size::Batch) == 1 || of(operand).0.batch != 0;
+    let own = |operand: Operand| size(Size::Batch) == 1 || of(operand).batch != 0;
     let argument = |parameter: &Parameter| match *parameter {
         Parameter::Map(i) => {
             let map = &launch.maps[i];
-            let (operand, stride) = of(map.operand);
+            let place = of(map.operand);
             let matrices = if own(map.operand) { size(Size::Batch) } else { 1 };
             // A stride of nothing is none; any other will do for one matrix.
-            let batch = if matrices > 1 { bytes(map.dtype, operand.batch) } else { 16 };
+            let batch = if matrices > 1 { bytes(map.dtype, place.batch) } else { 16 };
             Argument::Map(MapArgument {
-                param: operand.param.index(),
-                offset: bytes(map.dtype, operand.offset),
+                param: place.param,
+                offset: place.offset,
                 dtype: map.dtype,
                 sizes: vec![size(map.sizes[0]) as u64, size(map.sizes[1]) as u64, matrices as u64],
-                strides: vec![bytes(map.dtype, stride), batch],
+                strides: vec![bytes(map.dtype, place.stride), batch],
                 region: vec![map.region[0], map.region[1], 1],
             })
         }
-        Parameter::Pointer(Operand::C) => {
-            let c = of(Operand::C).0;
-            Argument::Pointer(c.param.index(), bytes(kernel.out, c.offset))
-        }
-        Parameter::Pointer(operand) => {
-            let operand = of(operand).0;
-            Argument::Pointer(operand.param.index(), bytes(found.dtype, operand.offset))
-        }
+        Parameter::Pointer(operand) => of(operand).pointer(),
         Parameter::Size(of) => Argument::Number(size(of)),
-        Parameter::Stride(operand) => Argument::Number(of(operand).1),
-        Parameter::BatchStride(operand) => Argument::Number(of(operand).0.batch),
-        Parameter::GroupStep(operand) => {
-            let of = of(operand).0;
-            Argument::Number(of.group - of.batch * found.group)
-        }
+        Parameter::Stride(operand) => Argument::Number(of(operand).stride),
+        Parameter::BatchStride(operand) => Argument::Number(of(operand).batch),
+        Parameter::GroupStep(operand) => Argument::Number(of(operand).group - of(operand).batch * found.group),
         Parameter::Batched(operand) => Argument::Number(i64::from(own(operand))),
         Parameter::Epilogue(i) => Argument::Pointer(epilogue.map_or(0, |value| value.part.read[i]), 0),
     };
@@ -153,6 +207,7 @@ impl Value {
         lowered: &Lowered,
         found: &lowered::Product,
         target: &Target,
+        runner: Runner,
     ) -> Result<Option<Option<(Value, String)>>, CompileError> {
         let phase = &lowered.phases[0];
         let out = lowered.params[found.operands[2].param.index()].dtype;
@@ -167,7 +222,7 @@ impl Value {
         }
         let counters = found.batch.iter().map(|(var, _)| var).chain([&found.rows, &found.columns]).cloned().collect();
         let wanted = Wanted { name: "value", exprs: &phase.exprs, value, given: &[&found.sums], counters };
-        let Some((parts, text)) = part::parts(lowered, &[wanted], target, Runner::Driver)? else { return Ok(None) };
+        let Some((parts, text)) = part::parts(lowered, &[wanted], target, runner)? else { return Ok(None) };
         let batch = found.batch.iter().map(|(_, n)| *n).collect();
         Ok(parts.into_iter().next().map(|part| Some((Value { part, batch }, text))))
     }

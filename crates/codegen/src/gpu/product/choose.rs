@@ -53,12 +53,15 @@ const SPLIT: u32 = 8;
 /// Tiles for warps.
 const WARPS: [MmaTile; 2] = [MmaTile::LARGE, MmaTile { tile: [64, 64], warp: [32, 32], stages: 5, ..MmaTile::LARGE }];
 
+/// Tiles for f32.
+const MULTIPLY_ADD: [FmaTile; 4] = [FmaTile::LARGE, FmaTile::MEDIUM, FmaTile::SMALL, FmaTile::NARROW];
+
 /// The tile for a product of this shape, on a GPU with so many multiprocessors; `warpgroups` is whether it is of sm_90a.
 pub fn choose(product: &Product, shape: Shape, multiprocessors: u64, warpgroups: bool) -> Tile {
     // A tensor map has no empty dimension.
     let some = shape.m > 0 && shape.n > 0 && shape.k > 0 && shape.batch > 0;
     let tiles: Vec<Tile> = if product.dtype == DType::F32 {
-        [FmaTile::LARGE, FmaTile::SMALL].map(Tile::Fma).to_vec()
+        MULTIPLY_ADD.map(Tile::Fma).to_vec()
     } else if warpgroups && some && product.align.is_multiple_of(16) && !product.groups {
         if let Some(tile) = few_rows(shape, multiprocessors) {
             return Tile::Wgmma(tile);
@@ -69,6 +72,26 @@ pub fn choose(product: &Product, shape: Shape, multiprocessors: u64, warpgroups:
     };
     let cycles = |tile: &Tile| estimate(tile, shape, multiprocessors);
     tiles.into_iter().min_by(|a, b| cycles(a).total_cmp(&cycles(b))).unwrap_or(Tile::Mma(MmaTile::LARGE))
+}
+
+/// Cycles of a launch that copies an operand, and cycles by which warps take longer for operands that are aligned to less than 16 bytes.
+const COPY: f64 = 4000.0;
+const UNALIGNED: [(u32, f64); 3] = [(8, 1.3), (4, 2.0), (1, 6.0)];
+
+/// Whether it is worth it to copy operands of elements of 16 bits, so many bytes, to rows that are aligned. Rows aligned to 2 bytes take
+/// six times as long as others: 78 TFLOP/s at 4095 × 4097 × 4099 on an H200.
+pub(super) fn copies_pay(product: &Product, shape: Shape, bytes: u64, multiprocessors: u64, warpgroups: bool) -> bool {
+    if product.dtype == DType::F32 || product.groups || product.align >= 16 {
+        return false;
+    }
+    let cycles = |tile: &Tile, k: u64| estimate(tile, Shape { k, ..shape }, multiprocessors);
+    let [aligned, as_it_is] =
+        [16, product.align].map(|align| choose(&Product { align, ..*product }, shape, multiprocessors, warpgroups));
+    let slower = UNALIGNED.iter().find(|(by, _)| product.align.is_multiple_of(*by)).map_or(1.0, |(_, slower)| *slower);
+    // What each slice of the depth takes is slower, and not what a block takes by itself.
+    let fixed = cycles(&as_it_is, 0);
+    let as_it_is = fixed + (cycles(&as_it_is, shape.k) - fixed) * slower;
+    2.0 * COPY + 2.0 * bytes as f64 / MEMORY + cycles(&aligned, shape.k) < as_it_is
 }
 
 /// A tile by as many blocks as may divide its depth.
@@ -109,6 +132,8 @@ struct Costs {
     resident: u64,
     /// Cycles of a slice of the depth, 64 deep.
     slice: f64,
+    /// By how much it takes longer where a multiprocessor has no other block meanwhile.
+    alone: f64,
 }
 
 /// Bytes a cycle that come from memory, and from the second-level cache, for all multiprocessors of an H200.
@@ -135,22 +160,35 @@ pub fn estimate(tile: &Tile, shape: Shape, multiprocessors: u64) -> f64 {
             let written = (rows + columns) * 64 * 2;
             let slice = products.max((read + written) as f64 / 128.0);
             let slice = if tile.groups == 1 { slice.max(SLICE_OF_ONE) } else { slice };
-            Costs { rows, columns, cluster: u64::from(tile.cluster), split: u64::from(tile.split), resident: 1, slice }
+            Costs {
+                rows,
+                columns,
+                cluster: u64::from(tile.cluster),
+                split: u64::from(tile.split),
+                resident: 1,
+                slice,
+                alone: 1.0,
+            }
         }
         Tile::Mma(tile) => {
             let [rows, columns] = tile.tile.map(u64::from);
             let resident = if rows * columns > 64 * 64 { 2 } else { 4 };
-            Costs { rows, columns, cluster: 1, split: 1, resident, slice: (rows * columns * 64) as f64 / 1024.0 }
+            let slice = (rows * columns * 64) as f64 / 1024.0;
+            Costs { rows, columns, cluster: 1, split: 1, resident, slice, alone: 1.0 }
         }
         Tile::Fma(tile) => {
-            let (side, resident) = (u64::from(tile.tile), u64::from(512 / tile.threads()));
+            let [rows, columns] = tile.tile.map(u64::from);
             // A thread reads less for each sum where it makes more of them.
-            let share = if tile.rows == 8 { 0.7 } else { 0.6 };
-            let slice = (side * side * 64) as f64 / (128.0 * share);
-            Costs { rows: side, columns: side, cluster: 1, split: 1, resident, slice }
+            let share = match tile.thread[0] * tile.thread[1] {
+                128 => 0.78,
+                64 => 0.7,
+                _ => 0.6,
+            };
+            let slice = (rows * columns * 64) as f64 / (128.0 * share);
+            Costs { rows, columns, cluster: 1, split: 1, resident: tile.resident.into(), slice, alone: 1.3 }
         }
     };
-    let Costs { rows, columns, cluster, split, resident, slice } = costs;
+    let Costs { rows, columns, cluster, split, resident, slice, alone } = costs;
     let together = cluster * split;
     let blocks = shape.m.div_ceil(rows * cluster) * shape.n.div_ceil(columns) * shape.batch * together;
     // Of so many neighbours, those that clusters do not fill have nothing to do.
@@ -163,6 +201,7 @@ pub fn estimate(tile: &Tile, shape: Shape, multiprocessors: u64) -> f64 {
     let each = blocks.div_ceil(usable.max(together));
     let at_once = each.min(resident).max(1);
     let turns = each.div_ceil(at_once) as f64;
+    let slice = if at_once == 1 { slice * alone } else { slice };
     let slices = shape.k.div_ceil(64).div_ceil(split) as f64;
     // To fill the ring, and to store.
     let stored = (rows.min(shape.m) * columns) as f64;
@@ -170,13 +209,14 @@ pub fn estimate(tile: &Tile, shape: Shape, multiprocessors: u64) -> f64 {
     if split > 1 {
         fixed += MEET + MEET_EACH * split as f64 + MEET_VALUE * stored;
     }
-    let mut busy = turns * (slices * at_once as f64 * slice + fixed);
+    let mut busy = slices * each as f64 * slice + turns * fixed;
     if split > 1 {
         // Rows and columns that there are not are not read.
         let copied = blocks * (rows.min(shape.m) + columns.min(shape.n)) * 64 * 2;
         busy = busy.max(copied as f64 * slices / CACHE);
     }
-    let bytes = 2 * shape.batch * (shape.m * shape.k + shape.k * shape.n + shape.m * shape.n);
+    let element = if matches!(tile, Tile::Fma(_)) { 4 } else { 2 };
+    let bytes = element * shape.batch * (shape.m * shape.k + shape.k * shape.n + shape.m * shape.n);
     let memory = bytes as f64 / MEMORY;
     // Both go on at the same time, but not at all times.
     busy.max(memory) + 0.25 * busy.min(memory)
@@ -242,5 +282,9 @@ mod tests {
         assert_eq!(choose(&product, shape, 132, true), Tile::Fma(FmaTile::SMALL));
         let shape = Shape { m: 4096, n: 4096, ..shape };
         assert_eq!(choose(&product, shape, 132, true), Tile::Fma(FmaTile::LARGE));
+        // Of large tiles, the last would be for a few multiprocessors.
+        let chosen = |m, n, k, batch| choose(&product, Shape { m, n, k, batch }, 132, true);
+        assert_eq!(chosen(8192, 384, 384, 1), Tile::Fma(FmaTile::MEDIUM));
+        assert_eq!(chosen(128, 32, 128, 768), Tile::Fma(FmaTile::NARROW));
     }
 }

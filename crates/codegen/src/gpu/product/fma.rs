@@ -1,12 +1,13 @@
 //! Products of f32 without tensor cores: each sum is of products and sums in f32, fused, in the order of the depth.
 //!
-//! A block makes 128 × 128 values of C, each of its 256 threads 8 × 8; or 64 × 64, each of 128 threads 4 × 8, where there would be
-//! too few blocks. Slices of A and B, 16 deep, go through a ring of stages in shared memory.
+//! A block makes 128 × 128 values of C, each of its 128 threads 8 × 16; or fewer, where there would be too few blocks, or columns.
+//! Slices of A and B go through a ring of stages in shared memory. A row of a stage is what is at one depth, and a thread reads four
+//! rows or columns of C at once: operands that have the depth inside are turned as they are copied, element by element, which costs
+//! the copies four times the instructions, and what multiplies none. Rows are padded, so that what the threads of a warp copy at once
+//! is in different banks.
 //!
-//! A row of a stage is what is at one depth, and a thread reads four rows or columns of C at once ([`Stage::Across`]). Where an operand has
-//! the depth inside, and is aligned to four elements, a row is all depths of one row or column of C, and a thread reads four
-//! depths at once ([`Stage::Along`]); elsewhere it is copied element by element. Rows are padded and swizzled, so that what eight threads
-//! read or write at once is in different banks.
+//! When all is summed up, each warp lays out its sums in shared memory, and goes over them in a loop, four side by side a thread:
+//! so stores are wide, an epilogue is in the code four times in place of 128, and has the registers that the sums had.
 
 use super::order::{Order, Place};
 use super::result::Results;
@@ -18,81 +19,94 @@ use crate::gpu::copies::Stages;
 use crate::gpu::ptx;
 use svod_dtype::DType;
 
-/// Depth of a stage.
-const DEPTH: u32 = 16;
-/// Elements by which a row of a stage is padded.
+/// Elements by which a row of a stage, or of laid out sums, is padded.
 const PADDING: u32 = 4;
 /// Elements that are read from shared memory at once.
 const FOUR: u32 = 4;
-/// Rows of a stage that have their chunks of four depths in the same order; eight rows, from four to four, are in different banks then.
-const SAME_ORDER: u32 = 8;
+/// Neighbours along the depth that a warp copies at once where it turns an operand.
+const TURNED: u32 = 8;
 /// Bytes of an element.
 const BYTES: u32 = 4;
-/// Values that a thread makes side by side: 4, and 4 more half a warp's columns away. Their rows are in fours as well.
-const ALONG: u32 = 8;
 /// Threads of a warp, one below the other, and side by side.
-const DOWN_LANES: u32 = 4;
-const ALONG_LANES: u32 = 8;
+const DOWN_LANES: u32 = 8;
+const ALONG_LANES: u32 = 4;
+/// Rows that are made, by an epilogue, before any is stored.
+const AT_ONCE: u32 = 4;
 
 /// The shape of a kernel for f32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FmaTile {
-    /// Rows, and columns, of a block: 64 or 128.
-    pub tile: u32,
-    /// Rows of a thread: 4 or 8. Of columns it has 8.
-    pub rows: u32,
+    /// Rows and columns of a block.
+    pub tile: [u32; 2],
+    /// Rows and columns of a thread, in fours that are a warp's apart.
+    pub thread: [u32; 2],
+    /// Depth of a stage: 8 or 16.
+    pub depth: u32,
     /// Stages of the ring: 2 to 5.
     pub stages: u32,
+    /// Blocks that a multiprocessor has at once, for which there are registers.
+    pub resident: u32,
     /// Rows of tiles that are made together, so that the L2 cache holds what they share.
     pub rows_together: u32,
 }
 
 impl FmaTile {
     /// The tile of large products.
-    pub const LARGE: FmaTile = FmaTile { tile: 128, rows: 8, stages: 3, rows_together: 16 };
+    pub const LARGE: FmaTile =
+        FmaTile { tile: [128, 128], thread: [8, 16], depth: 8, stages: 4, resident: 2, rows_together: 16 };
     /// The tile of products with few of the large ones.
-    pub const SMALL: FmaTile = FmaTile { tile: 64, rows: 4, stages: 4, rows_together: 16 };
-
-    /// Bytes of a stage of one operand, of either kind.
-    fn stage(&self) -> u32 {
-        Stage::ALL.map(|stage| stage.rows(self) * stage.row(self) * BYTES).into_iter().fold(0, u32::max)
-    }
+    pub const MEDIUM: FmaTile = FmaTile { tile: [128, 64], thread: [8, 8], resident: 3, ..FmaTile::LARGE };
+    /// The tile of products with few of those.
+    pub const SMALL: FmaTile = FmaTile { tile: [64, 64], thread: [4, 8], depth: 16, resident: 5, ..FmaTile::LARGE };
+    /// The tile of products of few columns.
+    pub const NARROW: FmaTile = FmaTile { tile: [128, 32], thread: [8, 4], depth: 16, resident: 5, ..FmaTile::LARGE };
 
     /// Rows and columns that a warp makes.
     fn warp(&self) -> [u32; 2] {
-        [DOWN_LANES * self.rows, ALONG_LANES * ALONG]
+        [DOWN_LANES * self.thread[0], ALONG_LANES * self.thread[1]]
+    }
+
+    /// Warps of a block, one below the other and side by side.
+    fn warps(&self) -> [u32; 2] {
+        let warp = self.warp();
+        [self.tile[0] / warp[0], self.tile[1] / warp[1]]
     }
 
     /// Threads of a block.
     pub fn threads(&self) -> u32 {
-        self.tile * self.tile / (self.rows * ALONG)
-    }
-}
-
-/// How a slice of an operand is in a stage.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
-    /// A row is what is at one depth.
-    Across,
-    /// A row is what has one row or column of C.
-    Along,
-}
-
-impl Stage {
-    const ALL: [Stage; 2] = [Stage::Across, Stage::Along];
-
-    fn of(product: &Product, layout: Layout) -> Stage {
-        let whole = layout == Layout::Depth && product.align.is_multiple_of(FOUR * BYTES);
-        if whole { Stage::Along } else { Stage::Across }
+        let [down, along] = self.warps();
+        32 * down * along
     }
 
-    fn rows(self, tile: &FmaTile) -> u32 {
-        if self == Stage::Across { DEPTH } else { tile.tile }
+    /// Elements from one row of a stage to the next.
+    fn row(&self, operand: Operand) -> u32 {
+        PADDING + self.tile[usize::from(operand == Operand::B)]
     }
 
-    /// Elements from one row to the next.
-    fn row(self, tile: &FmaTile) -> u32 {
-        PADDING + if self == Stage::Across { tile.tile } else { DEPTH }
+    /// Bytes of a stage of an operand.
+    fn stage(&self, operand: Operand) -> u32 {
+        self.depth * self.row(operand) * BYTES
+    }
+
+    /// Where the stages of an operand start.
+    fn start(&self, operand: Operand) -> u32 {
+        if operand == Operand::A { 0 } else { self.stages * self.stage(Operand::A) }
+    }
+
+    /// Elements from one row of a warp's sums to the next, where they are laid out.
+    fn row_of_sums(&self) -> u32 {
+        self.warp()[1] + PADDING
+    }
+
+    /// Bytes of a warp's sums.
+    fn sums(&self) -> u32 {
+        self.warp()[0] * self.row_of_sums() * BYTES
+    }
+
+    /// Bytes of shared memory: stages, then sums.
+    fn shared(&self) -> u32 {
+        let stages = self.stages * (self.stage(Operand::A) + self.stage(Operand::B));
+        stages.max(self.sums() * self.threads() / 32)
     }
 }
 
@@ -103,8 +117,9 @@ fn check(product: &Product, tile: &FmaTile) -> Result<(), CompileError> {
     if !matches!(product.out, DType::BF16 | DType::F16 | DType::F32) {
         return Err(super::unsupported(format_args!("a result of {} by multiply-add of f32", product.out)));
     }
-    let known = matches!(tile.tile, 64 | 128) && matches!(tile.rows, 4 | 8);
-    if !known || !(2..=5).contains(&tile.stages) || tile.rows_together == 0 {
+    let known = [FmaTile::LARGE, FmaTile::MEDIUM, FmaTile::SMALL, FmaTile::NARROW];
+    let known = known.iter().any(|k| (k.tile, k.thread) == (tile.tile, tile.thread)) && matches!(tile.depth, 8 | 16);
+    if !known || !(2..=5).contains(&tile.stages) || tile.rows_together == 0 || tile.resident == 0 {
         return Err(super::unsupported(format_args!("{tile:?}")));
     }
     Ok(())
@@ -122,18 +137,18 @@ pub(super) fn render(
     writer.kernel(&mut body);
     let parameters = super::plain_parameters(product, epilogue);
     let align = if product.align.is_multiple_of(16) { 16 } else { BYTES };
-    let shape = format!("fma_{}x{}_s{}_g{}_a{align}", tile.tile, tile.rows, tile.stages, tile.rows_together);
+    let [rows, columns] = tile.tile;
+    let shape = format!("fma_{rows}x{columns}x{}_s{}_g{}_a{align}", tile.depth, tile.stages, tile.rows_together);
     let entry = super::name(product, &shape, epilogue);
-    // Threads of an SM, at 128 registers each.
-    let blocks = 512 / tile.threads();
-    let annotations = [format!("!\"maxntidx\", i32 {}", tile.threads()), format!("!\"minctasm\", i32 {blocks}")];
+    let annotations =
+        [format!("!\"maxntidx\", i32 {}", tile.threads()), format!("!\"minctasm\", i32 {}", tile.resident)];
     let text = body.module(&entry, &super::declarations(&parameters, epilogue), &annotations, 0);
     let launch = Launch {
         entry,
         threads: tile.threads(),
-        shared: 2 * tile.stages * tile.stage(),
+        shared: tile.shared(),
         cluster: 1,
-        tile: [tile.tile; 2],
+        tile: tile.tile,
         persistent: false,
         parameters,
         maps: Vec::new(),
@@ -163,6 +178,23 @@ struct Copies {
     /// Rows from piece to piece, and pieces.
     step: u32,
     count: u32,
+    /// How often there are as many, so many elements on in memory each time, and so many bytes in a stage.
+    again: u32,
+    elements: u32,
+    bytes: u32,
+}
+
+/// Where a thread's values are: in the block, from its first row and column, and the warp's and the lane's parts of that.
+struct Lane {
+    down: String,
+    along: String,
+    /// In the warp.
+    lane_down: String,
+    lane_along: String,
+    lane: String,
+    warp: String,
+    warp_down: String,
+    warp_along: String,
 }
 
 impl Writer<'_> {
@@ -171,132 +203,156 @@ impl Writer<'_> {
         let thread = body.special("tid.x");
         let start = body.shared();
         body.line(format_args!("%base = add i32 {start}, 0"));
-        let deep = body.add("%k", DEPTH - 1);
-        body.line(format_args!("%slices = lshr i32 {deep}, {}", DEPTH.trailing_zeros()));
-        // Warps make 32 x 64 or 16 x 64, lanes 4 x 4 of each 16 x 32 in that.
-        let lane = body.and(&thread, 31);
-        let warp = body.shr(&thread, 5);
-        let [rows, columns] = tile.warp();
-        let beside = tile.tile / columns;
-        let (down, along) = (body.div(&warp, beside), body.rem(&warp, beside));
-        let (down, along) = (body.mul(down, rows), body.mul(along, columns));
-        let (lane_down, lane_along) = (body.shr(&lane, 3), body.and(&lane, 7));
-        let (lane_down, lane_along) = (body.mul(lane_down, 4), body.mul(lane_along, 4));
-        let (down, along) = (body.add(down, lane_down), body.add(along, lane_along));
+        let deep = body.add("%k", tile.depth - 1);
+        body.line(format_args!("%slices = lshr i32 {deep}, {}", tile.depth.trailing_zeros()));
+        let lane = self.lane(body, &thread);
         let copies = [self.copies(body, Operand::A, &thread), self.copies(body, Operand::B, &thread)];
+        let [rows, columns] = tile.thread;
         let sums: Vec<Vec<Slot>> =
-            (0..tile.rows).map(|_| (0..ALONG).map(|_| body.slot("float", "0.0")).collect()).collect();
-        let order =
-            Order { rows: tile.tile, columns: tile.tile, cluster: 1, split: 1, rows_together: tile.rows_together };
+            (0..rows).map(|_| (0..columns).map(|_| body.slot("float", "0.0")).collect()).collect();
+        let [rows, columns] = tile.tile;
+        let order = Order { rows, columns, cluster: 1, split: 1, rows_together: tile.rows_together };
         order.tile(body, |body, place| {
-            let starts = [self.start(body, &copies[0], place), self.start(body, &copies[1], place)];
-            let outers = [&place.row, &place.column];
+            let starts = [self.first(body, &copies[0], place), self.first(body, &copies[1], place)];
+            let whole = self.is_whole(body, place);
             let stages = Stages { stages: tile.stages, slices: "%slices", sync: &ptx::SYNC };
-            stages.run(
+            stages.run_rolled(
                 body,
-                |body, slice, stage| {
-                    for i in 0..2 {
-                        self.copy(body, &copies[i], &starts[i], outers[i], slice, stage);
-                    }
-                },
-                |body, _, stage| self.products(body, stage, (&down, &along), &sums),
+                |body, slice, stage| self.copy(body, &copies, &starts, (place, &whole), slice, stage),
+                |body, stage| self.products(body, stage, &lane, &sums),
             );
-            self.finish(body, place, (&down, &along), &sums);
+            self.finish(body, place, &lane, &sums);
         });
+    }
+
+    fn lane(&self, body: &mut Body, thread: &str) -> Lane {
+        let lane = body.and(thread, 31);
+        let warp = body.shr(thread, 5);
+        let ([rows, columns], [_, beside]) = (self.tile.warp(), self.tile.warps());
+        let (down, along) = (body.div(&warp, beside), body.rem(&warp, beside));
+        let (warp_down, warp_along) = (body.mul(down, rows), body.mul(along, columns));
+        let (down, along) = (body.div(&lane, ALONG_LANES), body.rem(&lane, ALONG_LANES));
+        let (lane_down, lane_along) = (body.mul(down, FOUR), body.mul(along, FOUR));
+        let (down, along) = (body.add(&warp_down, &lane_down), body.add(&warp_along, &lane_along));
+        Lane { down, along, lane_down, lane_along, lane, warp, warp_down, warp_along }
+    }
+
+    /// Whether all rows and columns of a tile are inside.
+    fn is_whole(&self, body: &mut Body, place: &Place) -> String {
+        let [rows, columns] = self.tile.tile;
+        let (below, beside) = (body.add(&place.row, rows), body.add(&place.column, columns));
+        let (rows, columns) = (body.compare("ule", below, "%m"), body.compare("ule", beside, "%n"));
+        body.both(rows, columns)
     }
 
     fn copies(&self, body: &mut Body, operand: Operand, thread: &str) -> Copies {
         let layout = if operand == Operand::A { self.product.a } else { self.product.b };
-        let stage = Stage::of(self.product, layout);
-        let width = if self.product.align.is_multiple_of(FOUR * BYTES) { FOUR } else { 1 };
-        let (rows, elements) = match layout {
-            Layout::Depth => (self.tile.tile, DEPTH),
-            Layout::Outer => (DEPTH, self.tile.tile),
+        let (depth, outer) = (self.tile.depth, self.tile.tile[operand as usize]);
+        let of_stage = self.tile.row(operand);
+        let aligned = self.product.align.is_multiple_of(FOUR * BYTES);
+        let width = if layout == Layout::Outer && aligned { FOUR } else { 1 };
+        let (rows, pieces) = match layout {
+            Layout::Depth => (outer, TURNED),
+            Layout::Outer => (depth, outer / width),
         };
-        let pieces = elements / width;
         let step = self.tile.threads() / pieces;
         let row = body.div(thread, pieces);
         let element = body.rem(thread, pieces);
         let element = body.mul(element, width);
-        let of_stage = stage.row(self.tile);
-        let cell = |body: &mut Body, row: &str, element: &str| {
-            let at = body.mul(row, of_stage);
-            body.add(at, element)
+        // From one row of memory to the next, in a stage.
+        let (across, along, apart) = match layout {
+            Layout::Depth => (&element, &row, 1),
+            Layout::Outer => (&row, &element, of_stage),
         };
-        // Of a copy of four, rows are those of the stage; element by element, the depth goes across.
-        let (at, next) = match (layout, stage) {
-            (Layout::Outer, _) => (cell(body, &row, &element), of_stage),
-            (Layout::Depth, Stage::Across) => (cell(body, &element, &row), 1),
-            (Layout::Depth, Stage::Along) => {
-                // All rows of a thread have the same order.
-                let order = body.div(&row, SAME_ORDER);
-                let order = body.and(order, DEPTH / FOUR - 1);
-                let order = body.mul(order, FOUR);
-                let swizzled = body.xor(&element, order);
-                (cell(body, &row, &swizzled), of_stage)
-            }
-        };
+        let at = body.mul(across, of_stage);
+        let at = body.add(at, along);
         let at = body.mul(at, BYTES);
-        let next = BYTES * step * next;
-        Copies { operand, layout, width, row, element, at, next, step, count: rows / step }
+        let again = if layout == Layout::Depth { depth / TURNED } else { 1 };
+        let (elements, bytes) = (TURNED, TURNED * of_stage * BYTES);
+        let next = BYTES * step * apart;
+        Copies { operand, layout, width, row, element, at, next, step, count: rows / step, again, elements, bytes }
     }
 
-    fn start(&self, body: &mut Body, copies: &Copies, place: &Place) -> String {
+    fn first(&self, body: &mut Body, copies: &Copies, place: &Place) -> String {
         let Copies { operand, layout, row, element, .. } = copies;
         super::first_address(body, self.product, *operand, *layout, place, (row, element))
     }
 
-    /// Copies a thread's part of a slice to a stage.
-    fn copy(&self, body: &mut Body, copies: &Copies, start: &str, outer: &str, slice: &str, stage: &str) {
-        let Copies { operand, layout, width, row, element, at, next, step, count } = copies;
-        let (start_of, piece) = (self.at(*operand), if *width == 4 { &ptx::COPY_16 } else { &ptx::COPY_4 });
-        let slices = SliceCopies {
-            operand: *operand,
-            layout: *layout,
-            row,
-            element,
-            width: *width,
-            unit: BYTES,
-            depth: DEPTH,
-            stage: self.tile.stage(),
-            start: start_of,
-            at,
-            step: *step,
-            next: *next,
-            count: *count,
+    /// Copies a thread's parts of slices to a stage: where all of them are inside, without asking for each piece.
+    fn copy(
+        &self,
+        body: &mut Body,
+        copies: &[Copies; 2],
+        starts: &[String; 2],
+        (place, whole): (&Place, &str),
+        slice: &str,
+        stage: &str,
+    ) {
+        let first = body.mul(slice, self.tile.depth);
+        let end = body.add(first, self.tile.depth);
+        let deep = body.compare("ule", end, "%k");
+        let whole = body.both(deep, whole);
+        let outers = [&place.row, &place.column];
+        let each = |body: &mut Body, whole: bool| {
+            for i in 0..2 {
+                self.copy_operand(body, &copies[i], (&starts[i], outers[i]), (slice, stage), whole);
+            }
         };
-        slices.run(body, self.product.dtype, (start, outer), (slice, stage), |body, source, to, left| {
-            body.run(piece, &[&to, &source, &left]);
-        });
+        body.either(whole, |body| each(body, true), |body| each(body, false));
     }
 
-    /// Where the stages of an operand start.
-    fn at(&self, operand: Operand) -> u32 {
-        if operand == Operand::A { 0 } else { self.tile.stages * self.tile.stage() }
+    fn copy_operand(
+        &self,
+        body: &mut Body,
+        copies: &Copies,
+        (start, outer): (&str, &str),
+        (slice, stage): (&str, &str),
+        whole: bool,
+    ) {
+        let operand = copies.operand;
+        let piece = if copies.width == FOUR { &ptx::COPY_16 } else { &ptx::COPY_4 };
+        for again in 0..copies.again {
+            let element = body.add(&copies.element, again * copies.elements);
+            let at = body.add(&copies.at, again * copies.bytes);
+            let elements = (again * copies.elements).to_string();
+            let start = super::element_of(body, self.product.dtype, start, &elements);
+            let slices = SliceCopies {
+                operand,
+                layout: copies.layout,
+                row: &copies.row,
+                element: &element,
+                width: copies.width,
+                unit: BYTES,
+                depth: self.tile.depth,
+                stage: self.tile.stage(operand),
+                start: self.tile.start(operand),
+                at: &at,
+                step: copies.step,
+                next: copies.next,
+                count: copies.count,
+                whole,
+            };
+            slices.run(body, self.product.dtype, (&start, outer), (slice, stage), |body, source, to, left| {
+                body.run(piece, &[&to, &source, &left]);
+            });
+        }
     }
 
     /// The products of a stage.
-    fn products(&self, body: &mut Body, stage: &str, (down, along): (&str, &str), sums: &[Vec<Slot>]) {
-        body.declare("declare float @llvm.fma.f32(float, float, float)");
-        let stage = body.mul(stage, self.tile.stage());
-        let stage = body.add(stage, "%base");
-        let a = self.factors(body, &stage, Operand::A, down, self.tile.rows);
-        let b = self.factors(body, &stage, Operand::B, along, ALONG);
+    fn products(&self, body: &mut Body, stage: &str, lane: &Lane, sums: &[Vec<Slot>]) {
         let mut values: Vec<Vec<String>> =
             sums.iter().map(|sums| sums.iter().map(|sum| body.get(sum)).collect()).collect();
-        for depth in (0..DEPTH).step_by(FOUR as usize) {
-            let rows: Vec<Fours> = (0..a.groups.len()).map(|group| a.read(body, group, depth)).collect();
-            for group in 0..b.groups.len() {
-                let columns = b.read(body, group, depth);
-                for d in 0..FOUR as usize {
-                    for (row, values) in values.iter_mut().enumerate() {
-                        for column in 0..FOUR as usize {
-                            let value = &mut values[group * FOUR as usize + column];
-                            let (a, b) = (rows[row / FOUR as usize].of(row % FOUR as usize, d), columns.of(column, d));
-                            let sum = format!("call float @llvm.fma.f32(float {a}, float {b}, float {value})");
-                            *value = body.value(sum);
-                        }
-                    }
+        let a = self.factors(body, stage, Operand::A, &lane.down);
+        let b = self.factors(body, stage, Operand::B, &lane.along);
+        for depth in 0..self.tile.depth {
+            let rows = self.read(body, &a, Operand::A, depth);
+            let columns = self.read(body, &b, Operand::B, depth);
+            for (i, (row, values)) in rows.iter().zip(&mut values).enumerate() {
+                // There and back, so that each has a factor of the one before.
+                let there = columns.iter().zip(values.iter_mut());
+                let products: Vec<_> = if i % 2 == 0 { there.collect() } else { there.rev().collect() };
+                for (column, value) in products {
+                    *value = body.fma(row, column, &*value);
                 }
             }
         }
@@ -305,85 +361,75 @@ impl Writer<'_> {
         }
     }
 
-    /// Where a thread reads its rows or columns, `count` in fours, from a stage on.
-    fn factors(&self, body: &mut Body, stage: &str, operand: Operand, first: &str, count: u32) -> Factors {
-        let (layout, apart) =
-            if operand == Operand::A { (self.product.a, DOWN_LANES) } else { (self.product.b, ALONG_LANES) };
-        let kind = Stage::of(self.product, layout);
-        let row = BYTES * kind.row(self.tile);
-        let start = body.add(stage, self.at(operand));
-        let groups = (0..count / FOUR)
-            .map(|group| {
-                let first = body.add(first, group * apart * FOUR);
-                let unit = if kind == Stage::Across { BYTES } else { row };
-                let at = body.mul(&first, unit);
-                let at = body.add(&start, at);
-                let order = body.div(first, SAME_ORDER);
-                let order = body.and(order, DEPTH / FOUR - 1);
-                let order = body.mul(order, FOUR * BYTES);
-                (at, order)
-            })
-            .collect();
-        Factors { kind, row, groups }
+    /// Where a thread's rows or columns of a stage start.
+    fn factors(&self, body: &mut Body, stage: &str, operand: Operand, first: &str) -> String {
+        let stage = body.mul(stage, self.tile.stage(operand));
+        let start = body.add(stage, self.tile.start(operand));
+        let start = body.add(start, "%base");
+        let first = body.mul(first, BYTES);
+        body.add(start, first)
     }
 
-    /// Epilogue and stores.
-    fn finish(&self, body: &mut Body, place: &Place, (down, along): (&str, &str), sums: &[Vec<Slot>]) {
-        let results = Results { product: self.product, epilogue: self.epilogue };
-        let row = body.add(&place.row, down);
-        let column = body.add(&place.column, along);
-        for (i, sums) in sums.iter().enumerate() {
-            let row = body.add(&row, i % 4 + i / 4 * 16);
-            let values: Vec<String> = sums.iter().map(|sum| body.get(sum)).collect();
-            let pairs: Vec<(u32, [&str; 2])> = values
-                .chunks(2)
-                .zip([0, 2, 32, 34])
-                .map(|(two, at)| (at, [two[0].as_str(), two[1].as_str()]))
-                .collect();
-            results.store_row(body, place, &row, &column, &pairs);
-        }
-    }
-}
-
-/// Where a thread reads its factors.
-struct Factors {
-    kind: Stage,
-    /// Bytes from one row of the stage to the next.
-    row: u32,
-    /// Of each four rows or columns: where they start, and by what the place of a chunk of depths is swizzled.
-    groups: Vec<(String, String)>,
-}
-
-/// Four rows or columns at four depths.
-struct Fours {
-    kind: Stage,
-    values: Vec<Vec<String>>,
-}
-
-impl Fours {
-    /// The factor of a row or column at a depth.
-    fn of(&self, outer: usize, depth: usize) -> &str {
-        match self.kind {
-            Stage::Across => &self.values[depth][outer],
-            Stage::Along => &self.values[outer][depth],
-        }
-    }
-}
-
-impl Factors {
-    fn read(&self, body: &mut Body, group: usize, depth: u32) -> Fours {
-        let (at, order) = &self.groups[group];
-        let (at, first) = match self.kind {
-            Stage::Across => (at.clone(), depth * self.row),
-            Stage::Along => {
-                let chunk = body.xor(order, depth * BYTES);
-                (body.add(at, chunk), 0)
-            }
-        };
-        let mut row = |i: u32| {
-            let at = body.add(&at, first + i * self.row);
+    /// A thread's rows or columns at a depth.
+    fn read(&self, body: &mut Body, start: &str, operand: Operand, depth: u32) -> Vec<String> {
+        let lanes = if operand == Operand::A { DOWN_LANES } else { ALONG_LANES };
+        let fours = self.tile.thread[operand as usize] / FOUR;
+        let read = |four: u32| {
+            let at = body.add(start, BYTES * (depth * self.tile.row(operand) + four * lanes * FOUR));
             body.ask_all(&ptx::LOAD_SHARED, &[&at])
         };
-        Fours { kind: self.kind, values: (0..FOUR).map(&mut row).collect() }
+        (0..fours).flat_map(read).collect()
+    }
+
+    /// Lays out the sums, and makes what is stored of them.
+    fn finish(&self, body: &mut Body, place: &Place, lane: &Lane, sums: &[Vec<Slot>]) {
+        // All stages have been read by all.
+        body.run(&ptx::SYNC, &[]);
+        let start = body.mul(&lane.warp, self.tile.sums());
+        let start = body.add(start, "%base");
+        let row = self.tile.row_of_sums();
+        let first = body.mul(&lane.lane_down, row);
+        let first = body.add(first, &lane.lane_along);
+        let first = body.mul(first, BYTES);
+        let first = body.add(first, &start);
+        for (i, sums) in sums.iter().enumerate() {
+            let i = i as u32;
+            let down = i % FOUR + i / FOUR * DOWN_LANES * FOUR;
+            for (four, sums) in (0..).zip(sums.chunks(FOUR as usize)) {
+                let at = body.add(&first, BYTES * (down * row + four * ALONG_LANES * FOUR));
+                let values: Vec<String> = sums.iter().map(|sum| body.get(sum)).collect();
+                let words: Vec<String> =
+                    values.iter().map(|value| body.value(format_args!("bitcast float {value} to i32"))).collect();
+                body.run(&ptx::STORE_SHARED, &[&at, &words[0], &words[1], &words[2], &words[3]]);
+            }
+        }
+        body.run(&ptx::SYNC_WARP, &[]);
+        // A row of the warp's is that of some threads, so that all have some rows of four columns.
+        let [rows, columns] = self.tile.warp();
+        let beside = columns / FOUR;
+        let below = 32 / beside;
+        let (down, along) = (body.div(&lane.lane, beside), body.rem(&lane.lane, beside));
+        let along = body.mul(along, FOUR);
+        let from = body.mul(&down, row);
+        let from = body.add(from, &along);
+        let from = body.mul(from, BYTES);
+        let from = body.add(from, start);
+        let column = body.add(&place.column, &lane.warp_along);
+        let column = body.add(column, along);
+        let top = body.add(&place.row, &lane.warp_down);
+        let top = body.add(top, down);
+        let results = Results { product: self.product, epilogue: self.epilogue };
+        body.repeat(0, rows, below * AT_ONCE, |body, i| {
+            let from_row = body.mul(i, BYTES * row);
+            let from = body.add(&from, from_row);
+            let top = body.add(&top, i);
+            let values: Vec<(String, Vec<String>)> = (0..AT_ONCE)
+                .map(|n| {
+                    let at = body.add(&from, n * below * row * BYTES);
+                    (body.add(&top, n * below), body.ask_all(&ptx::LOAD_SHARED, &[&at]))
+                })
+                .collect();
+            results.store_fours(body, place, &column, &values);
+        });
     }
 }

@@ -266,6 +266,7 @@ impl Writer<'_> {
             step: *step,
             next: step * of.row(),
             count: *count,
+            whole: false,
         };
         slices.run(body, self.product.dtype, (start, outer), (slice, stage), |body, source, to, left| {
             copies::chunk(body, self.product.dtype, self.product.align, (source, to), left);

@@ -9,6 +9,7 @@
 //!   also for operands that no tensor map can have.
 //! * [`fma`]: f32 as it is, by multiply-add.
 
+mod aligned;
 mod call;
 mod choose;
 mod fma;
@@ -19,7 +20,7 @@ mod wgmma;
 
 pub use super::body::{Body, Slot};
 pub use super::ptx::Operation;
-pub(crate) use call::whole;
+pub use call::whole;
 pub use choose::{Shape, choose, estimate};
 pub use fma::FmaTile;
 pub use mma::MmaTile;
@@ -361,6 +362,8 @@ struct SliceCopies<'a> {
     step: u32,
     next: u32,
     count: u32,
+    /// Whether all of them are known to be inside.
+    whole: bool,
 }
 
 impl SliceCopies<'_> {
@@ -380,11 +383,16 @@ impl SliceCopies<'_> {
             Layout::Depth => (body.add(outer, self.row), body.add(&depth, self.element), end, "%k"),
             Layout::Outer => (body.add(&depth, self.row), body.add(outer, self.element), "%k", end),
         };
-        let some = body.compare("ult", &element, elements);
-        let left = body.sub(elements, &element);
-        let left = body.select(some, left, 0);
-        let left = body.min(left, self.width);
-        let left = body.mul(left, self.unit);
+        let all = (self.width * self.unit).to_string();
+        let left = if self.whole {
+            all
+        } else {
+            let some = body.compare("ult", &element, elements);
+            let left = body.sub(elements, &element);
+            let left = body.select(some, left, 0);
+            let left = body.min(left, self.width);
+            body.mul(left, self.unit)
+        };
         let wide = body.wide(&depth);
         let skipped = match self.layout {
             Layout::Depth => wide,
@@ -400,10 +408,14 @@ impl SliceCopies<'_> {
             if i > 0 {
                 source = element_of(body, dtype, &source, &step);
             }
+            let to = body.add(&to, i * self.next);
+            if self.whole {
+                piece(body, &source, &to, &left);
+                continue;
+            }
             let row = body.add(&row, i * self.step);
             let inside = body.compare("ult", row, rows);
             let left = body.select(inside, &left, 0);
-            let to = body.add(&to, i * self.next);
             piece(body, &source, &to, &left);
         }
     }

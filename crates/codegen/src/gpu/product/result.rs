@@ -57,7 +57,7 @@ impl Results<'_> {
             for (at, values) in pairs {
                 let at = body.add(column, at);
                 match &start {
-                    None => self.hand_over(body, place, row, &at, *values),
+                    None => self.hand_over(body, place, row, &at, values),
                     Some(start) => {
                         let made =
                             [0, 1].map(|e| self.made(body, place, (row, 0), (&at, e), &bounds, values[e as usize]));
@@ -68,9 +68,69 @@ impl Results<'_> {
         });
     }
 
+    /// Stores, of some rows, four values side by side: all of them are made before any is stored, so that what an epilogue loads is
+    /// on its way at one time.
+    pub fn store_fours(&self, body: &mut Body, place: &Place, column: &str, rows: &[(String, Vec<String>)]) {
+        let bounds = self.bounds(body);
+        let made = |body: &mut Body, row: &str, values: &[String]| -> Vec<String> {
+            let made =
+                |(e, value): (usize, &String)| self.made(body, place, (row, 0), (column, e as u32), &bounds, value);
+            values.iter().enumerate().map(made).collect()
+        };
+        let stores = self.epilogue.stores();
+        let all: Vec<Vec<String>> =
+            rows.iter().map(|(row, values)| if stores { values.clone() } else { made(body, row, values) }).collect();
+        for ((row, _), values) in rows.iter().zip(&all) {
+            let inside = body.compare("ult", row, "%m");
+            body.when(inside, |body| {
+                if stores {
+                    self.hand_over(body, place, row, column, values);
+                } else {
+                    let start = self.row_of_c(body, place, row);
+                    self.store_four(body, &start, column, values);
+                }
+            });
+        }
+    }
+
+    /// Stores four values side by side in a row of C, from a column on, where the row has them.
+    fn store_four(&self, body: &mut Body, row: &str, column: &str, values: &[String]) {
+        let (out, aligned) = (self.product.out, 4 * self.product.out.bytes() as u32);
+        let pair = |i: usize| [values[2 * i].clone(), values[2 * i + 1].clone()];
+        let pairs = |body: &mut Body| {
+            for i in 0..2 {
+                let at = body.add(column, 2 * i);
+                store_pair(body, out, row, &at, &pair(i), self.product.align_out.is_multiple_of(aligned));
+            }
+        };
+        if !self.product.align_out.is_multiple_of(aligned) {
+            return pairs(body);
+        }
+        let end = body.add(column, 4);
+        let whole = body.compare("ule", end, "%n");
+        body.either(
+            whole,
+            |body| {
+                let wide = body.wide(column);
+                let at = super::element_of(body, out, row, &wide);
+                let (ty, words): (_, Vec<String>) = match out {
+                    DType::F32 => ("float", values.to_vec()),
+                    _ => ("i32", (0..2).map(|i| word(body, out, &pair(i)).unwrap_or_default()).collect()),
+                };
+                let of = format!("<{} x {ty}>", words.len());
+                let vector = words.iter().enumerate().fold("poison".to_owned(), |vector, (i, word)| {
+                    body.value(format_args!("insertelement {of} {vector}, {ty} {word}, i32 {i}"))
+                });
+                body.line(format_args!("store {of} {vector}, ptr addrspace(1) {at}, align {aligned}"));
+            },
+            pairs,
+        );
+    }
+
     /// Gives values to an epilogue that stores them.
-    fn hand_over(&self, body: &mut Body, place: &Place, row: &str, column: &str, values: [&str; 2]) {
-        for (e, value) in values.into_iter().enumerate() {
+    fn hand_over<V: AsRef<str>>(&self, body: &mut Body, place: &Place, row: &str, column: &str, values: &[V]) {
+        for (e, value) in values.iter().enumerate() {
+            let value = value.as_ref();
             let column = body.add(column, e);
             let inside = body.compare("ult", &column, "%n");
             body.when(inside, |body| {
@@ -88,6 +148,15 @@ impl Results<'_> {
     }
 }
 
+/// Two values of 16 bits in a word; none of f32.
+fn word(body: &mut Body, out: DType, values: &[String; 2]) -> Option<String> {
+    match out {
+        DType::F32 => None,
+        DType::F16 => Some(body.ask(&ptx::PACK_F16, &[&values[1], &values[0]])),
+        _ => Some(body.ask(&ptx::PACK_BF16, &[&values[1], &values[0]])),
+    }
+}
+
 /// Stores two values side by side in a row of C, from column `at`, where the row has them.
 fn store_pair(body: &mut Body, out: DType, row: &str, at: &str, values: &[String; 2], aligned: bool) {
     let wide = body.wide(at);
@@ -95,11 +164,7 @@ fn store_pair(body: &mut Body, out: DType, row: &str, at: &str, values: &[String
     let next = body.add(at, 1);
     let both = body.compare("ult", &next, "%n");
     let one = body.compare("ult", at, "%n");
-    let word = match out {
-        DType::F32 => None,
-        DType::F16 => Some(body.ask(&ptx::PACK_F16, &[&values[1], &values[0]])),
-        _ => Some(body.ask(&ptx::PACK_BF16, &[&values[1], &values[0]])),
-    };
+    let word = word(body, out, values);
     let second = super::element_of(body, out, &first, "1");
     let number = |body: &mut Body, bit: &str| body.value(format_args!("zext i1 {bit} to i32"));
     match (word, aligned) {

@@ -5,6 +5,9 @@ pub(crate) const BLOCKS: [(i64, i64); 5] = [(8, 2), (8, 1), (4, 1), (2, 1), SMAL
 pub(crate) const SMALLEST: (i64, i64) = (1, 1);
 /// Products and sums of a matrix from which on a whole kernel of its own is worth it.
 pub(crate) const WORTH_A_KERNEL: i64 = 1 << 15;
+/// Products and sums from which on an operand that is not in memory as it is is worth a kernel before, and how often it has to be read.
+pub(crate) const WORTH_OPERANDS: i64 = 1 << 20;
+pub(crate) const OFTEN: i64 = 16;
 /// Warps of a multiprocessor at least, for as much to be done at one time as can be.
 pub(crate) const FEWEST_WARPS: i64 = 2;
 /// Rows up to which a product is as many dot products along the memory of the other operand.

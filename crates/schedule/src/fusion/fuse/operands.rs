@@ -1,0 +1,87 @@
+//! Operands of products on GPUs that have to be in memory first.
+//!
+//! Kernels of products read operands as they are in memory: rows at equal distances, of the elements that are multiplied. What else an
+//! operand is (a sum, rows that are gathered, two joined values, a padded one) would make loops of the product, in which each element is
+//! computed as often as it is read, without tiles. Where it is read many times, it is computed once, by a kernel before.
+
+use super::costs::elements;
+use super::shapes::{merged, repeated_dims};
+use super::{Fuse, Role, is_barrier, is_source};
+use crate::costs::limits::{groups, kernels};
+use crate::graph::place::is_transfer;
+use svod_dtype::DType;
+use svod_ir::graph::Op;
+use svod_ir::graph::walk::NodeIndex;
+use svod_ir::size::Size;
+
+/// What a factor is made of, without layouts that a kernel can have.
+struct Factor {
+    /// What is not in memory as it is, if anything is not.
+    computed: Option<NodeIndex>,
+    /// A conversion from narrower elements, which a kernel multiplies as they are.
+    widened: Option<NodeIndex>,
+    /// Type of the elements that are multiplied.
+    dtype: DType,
+}
+
+impl Fuse<'_> {
+    /// Realizes operands of a contraction that is a kernel of its own on a GPU.
+    pub(super) fn realize_operands(&mut self, node: NodeIndex) {
+        let product = self.graph.sources(node)[0];
+        let value = &self.graph.nodes()[product as usize];
+        let known = value.shape().iter().all(|extent| extent.as_const().is_some());
+        let work = elements(value);
+        if self.how.strict || self.is_on_host(node) || !known || work < groups::WORTH_OPERANDS {
+            return;
+        }
+        let factors: Vec<Factor> = self.graph.sources(product).iter().filter_map(|f| self.factor(*f)).collect();
+        let [a, b] = &factors[..] else { return };
+        let other = |own: &Factor, other: &Factor| own.widened.filter(|_| own.dtype != other.dtype);
+        let found = [a.computed.or(other(a, b)), b.computed.or(other(b, a))];
+        for node in found.into_iter().flatten() {
+            let often = work / elements(&self.graph.nodes()[node as usize]).max(1) >= groups::OFTEN;
+            if often && !self.roles.contains_key(&node) {
+                self.roles.insert(node, Role::Operand);
+            }
+        }
+    }
+
+    /// What a factor is made of; nothing where windows are read, of which convolutions have kernels.
+    fn factor(&self, factor: NodeIndex) -> Option<Factor> {
+        let mut at = factor;
+        let mut widened = None;
+        for _ in 0..kernels::MAX_SEEN {
+            let value = &self.graph.nodes()[at as usize];
+            let (op, dtype) = (value.op(), value.dtype());
+            if is_source(op) || is_barrier(op) || is_transfer(self.graph, at) {
+                return Some(Factor { computed: None, widened, dtype });
+            }
+            let computed = Some(Factor { computed: Some(at), widened, dtype });
+            match op {
+                Op::Window(..) => return None,
+                Op::Reshape(_) if !self.is_even(at) => return computed,
+                Op::Cast(_) if widened.is_none() && dtype == DType::F32 && self.is_widening(at) => widened = Some(at),
+                Op::Reshape(_) | Op::Expand(_) | Op::Permute(_) | Op::Shrink(_) => {}
+                op if op.is_mark() => {}
+                _ => return computed,
+            }
+            at = *self.graph.sources(at).first()?;
+        }
+        None
+    }
+
+    /// Whether a reshape joins no dimension along which a value repeats with one along which it does not, and none in an order
+    /// in which memory does not have them: elements along each dimension are at equal distances.
+    fn is_even(&self, node: NodeIndex) -> bool {
+        let below = self.graph.sources(node)[0];
+        let (shape, inner) = (self.graph.nodes()[node as usize].shape(), self.graph.nodes()[below as usize].shape());
+        let Some(joined) = merged(shape, inner) else { return true };
+        let repeated = repeated_dims(self.graph, below);
+        let alike = |group: std::ops::Range<usize>| {
+            let mut long = group.filter(|d| inner[*d] != Size::ONE).map(|d| repeated >> d.min(63) & 1);
+            let first = long.next();
+            long.all(|bit| Some(bit) == first)
+        };
+        !self.is_rearranged(node) && joined.into_iter().all(alike)
+    }
+}
