@@ -14,9 +14,12 @@ signature, with too many arguments, is Python's own `TypeError`, as anywhere.
 """
 
 import importlib
+import sys
 from typing import TYPE_CHECKING
 
+from svod import _generator, _in_place
 from svod._control import cond, scan, while_loop
+from svod._errors import AxisError
 from svod._grad import (
     checkpoint,
     custom_gradient,
@@ -225,6 +228,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ArgumentError",
     "ArgumentTypeError",
+    "AxisError",
     "CompileError",
     "DType",
     "DTypeError",
@@ -440,6 +444,8 @@ __all__ = [
 # Packages that are imported when they are first named.
 _PACKAGES = ("fft", "linalg", "models", "nn", "onnx", "optim")
 
+_generator.install()
+_in_place.install()
 _load.install()
 
 if not TYPE_CHECKING:
@@ -452,11 +458,11 @@ if not TYPE_CHECKING:
         if name in _PACKAGES:
             return importlib.import_module(f"svod.{name}")
         # A misspelling costs a module that nothing else needs.
-        from svod._elsewhere import TYPES, hint
+        from svod._elsewhere import TYPES, missing
 
         if name in TYPES:
             return globals()[TYPES[name]]
-        raise AttributeError(f"module 'svod' has no attribute '{name}'{hint(name)}", name=name)
+        raise missing(sys.modules[__name__], name)
 
 
 def __dir__() -> list[str]:

@@ -89,7 +89,7 @@ SUBJECTS: dict[str, tuple[str, str]] = {
     ),
     "Errors": (
         "",
-        "ArgumentError ArgumentTypeError CompileError DTypeError DeviceError Error ExecutionError FileError "
+        "ArgumentError ArgumentTypeError AxisError CompileError DTypeError DeviceError Error ExecutionError FileError "
         "FormatError IndexError MissingTensorError OutOfMemoryError ScheduleError ShapeError StaleError TraceError "
         "UnsupportedError",
     ),

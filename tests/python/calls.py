@@ -92,7 +92,7 @@ x.{abs absolute ceil contiguous contiguous_backward cos erf exp exp2 floor isfin
 x.{logical_not neg negative reciprocal relu round rsqrt sigmoid sign silu sin softplus sqrt square tan tanh trunc}()
 x.{abs_ ceil_ exp_ floor_ log_ neg_ reciprocal_ relu_ round_ sigmoid_ sqrt_ tanh_ zero_}()
 x.{bfloat16 bool clone detach dim double float half int long numel numpy ones_like short t tolist zeros_like graph}()
-i.{bitwise_invert bitwise_not unique}()
+i.{bitwise_invert bitwise_not tobytes unique}()
 svod.sum(x).item()
 svod.{add divide eq equal floor_divide ge greater greater_equal gt le less less_equal logical_and logical_or}(x, y)
 svod.{logical_xor lt matmul maximum minimum mul multiply ne not_equal pow remainder sub subtract}(x, y)

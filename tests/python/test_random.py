@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.stats
 
 import svod
 
@@ -90,8 +91,40 @@ def test_how_often_each_count_of_poisson_is(rate: float) -> None:
 
 
 def test_poisson_of_what_is_no_mean() -> None:
-    x = svod.poisson(svod.Tensor([0.0, -1.0, svod.nan, svod.inf])).numpy()
+    # Of a function that is traced means are not known; of others one that is negative is an error.
+    x = svod.jit(svod.poisson)(svod.Tensor([0.0, -1.0, svod.nan, svod.inf])).numpy()
     assert x[0] == 0 and np.isnan(x[1:]).all()
+
+
+@pytest.mark.parametrize(("n", "p"), [(1e15, 0.5), (1e15, 0.3), (8e15, 1e-3), (1e15, 0.999), (1e6, 0.3)])
+def test_how_many_of_many_trials_succeed(n: float, p: float) -> None:
+    g = svod.Generator(5)
+    x = svod.binomial(svod.full((N,), n, dtype="float64"), svod.full((N,), p, dtype="float64"), generator=g).numpy()
+    assert scipy.stats.kstest((x - n * p) / math.sqrt(n * p * (1 - p)), "norm").pvalue > 1e-4
+
+
+@pytest.mark.parametrize("mean", [1.0, 5.0, 20.0])
+def test_how_many_of_many_trials_succeed_that_are_rare(mean: float) -> None:
+    n, p = svod.full((N,), 1e15, dtype="float64"), svod.full((N,), mean / 1e15, dtype="float64")
+    counts = np.bincount(svod.binomial(n, p, generator=svod.Generator(6)).numpy().astype(int), minlength=100)
+    expected = scipy.stats.poisson.pmf(np.arange(len(counts)), mean) * N
+    seen = expected > 10
+    squares = ((counts - expected)[seen] ** 2 / expected[seen]).sum()
+    freedom = int(seen.sum()) - 1
+    assert squares < freedom + 4.5 * math.sqrt(2 * freedom)
+
+
+def test_generators_know_their_seed() -> None:
+    assert svod.Generator(7).initial_seed() == 7
+    g = svod.Generator()
+    again = svod.Generator(g.initial_seed())
+    assert svod.rand(3, generator=g).tolist() == svod.rand(3, generator=again).tolist()
+    assert g.manual_seed(3).initial_seed() == 3
+    before = svod.get_rng_state()
+    svod.manual_seed(11)
+    svod.rand(2).tolist()
+    assert svod.initial_seed() == 11
+    svod.set_rng_state(before)
 
 
 def test_samples_without_replacement_are_different_ones() -> None:

@@ -97,6 +97,18 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "multinomial of a negative": (lambda: svod.multinomial(floats(1, -1), 1), "multinomial: input: .* negative"),
     "multinomial of NaN": (lambda: svod.multinomial(floats(1, np.nan), 1), "multinomial: input: .* NaN"),
     "multinomial of zeros": (lambda: svod.multinomial(floats(0, 0), 1), "multinomial: input: .* zero"),
+    "gamma": (lambda: svod.gamma(-1.0, shape=3), "gamma: concentration: numbers that are not negative .*, not -1.0"),
+    "gamma of a tensor": (lambda: svod.gamma(floats(1, -2)), "gamma: concentration: .*, not -2.0"),
+    "gamma of a list": (lambda: svod.gamma([1.0, -2.0]), "gamma: concentration: .*, not -2.0"),
+    "gamma of a scale": (lambda: svod.gamma(2.0, -3), "gamma: scale: .*, not -3"),
+    "beta": (lambda: svod.beta(0.0, 1.0), "beta: a: numbers above 0 are expected, not 0.0"),
+    "beta of the other": (lambda: svod.beta(1.0, floats(1, -1)), "beta: b: numbers above 0 are expected, not -1.0"),
+    "exponential": (lambda: svod.exponential(3, -1.0), "exponential: scale: .* not negative .*, not -1.0"),
+    "normal": (lambda: svod.normal(3, std=-1.0), "normal: std: .* not negative .*, not -1.0"),
+    "poisson": (lambda: svod.poisson(floats(1, -1)), "poisson: x: .* not negative .*, not -1.0"),
+    "bernoulli": (lambda: svod.bernoulli(floats(0, 1.5)), "bernoulli: x: probabilities from 0 to 1 are .*, not 1.5"),
+    "binomial": (lambda: svod.binomial(floats(-3), floats(0.5)), "binomial: count: .* not negative .*, not -3.0"),
+    "binomial's chance": (lambda: svod.binomial(floats(3), floats(2)), "binomial: prob: probabilities .*, not 2.0"),
 }
 
 
@@ -112,6 +124,7 @@ def test_what_is_right_is_none() -> None:
     assert F.one_hot(svod.Tensor(np.zeros(0, np.int64)), 3).shape == (0, 3)
     mask = svod.Tensor([True, False, True])
     assert svod.zeros(3).masked_scatter(mask, svod.Tensor([1.0, 2.0, 3.0])).tolist() == [1, 0, 2]
+    assert svod.gamma(0.0).item() == 0 and np.isnan(svod.gamma(svod.nan).item())
     # Of a function that is traced values are not known: what happens then is documented.
     assert svod.jit(lambda x: F.one_hot(x, 3))(svod.Tensor([5])).tolist() == [[0, 0, 0]]
     assert svod.jit(lambda x, m: svod.zeros(3).masked_scatter(m, x))(svod.ones(1), mask).tolist() == [1, 0, 1]

@@ -3,6 +3,7 @@ says what to write."""
 
 from __future__ import annotations
 
+import contextlib
 import operator
 import pickle
 import re
@@ -178,6 +179,128 @@ def test_a_second_name_is_left_by_an_augmented_assignment() -> None:
     assert (x.tolist(), y.tolist()) == ([2], [1])
 
 
+ASSIGNED: dict[str, Callable[[Any, Any], Any]] = {
+    "+=": operator.iadd, "-=": operator.isub, "*=": operator.imul, "/=": operator.itruediv, "//=": operator.ifloordiv,
+    "%=": operator.imod, "**=": operator.ipow, "&=": operator.iand, "|=": operator.ior, "^=": operator.ixor,
+    "<<=": operator.ilshift, ">>=": operator.irshift,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("sign", ASSIGNED)
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "float32", "float64", "complex64"])
+def test_augmented_assignments_keep_type_and_shape_as_pytorch_keeps_them(sign: str, dtype: str) -> None:
+    torch = pytest.importorskip("torch")
+    act = ASSIGNED[sign]
+    made = np.array([[1, 3], [2, 1]]).astype(dtype)
+    others = [2, 1.5, True, np.array([1, 2]), np.array([[1.5], [2.0]]), np.ones((3, 2, 2), np.int64), np.ones(2) > 0]
+    for other in others:
+        theirs, ours = torch.tensor(made), svod.Tensor(made)
+        given = torch.tensor(other) if isinstance(other, np.ndarray) else other
+        try:
+            wanted = act(theirs, given)
+        except (RuntimeError, TypeError):
+            # Some PyTorch has not for these types.
+            with contextlib.suppress(svod.Error, TypeError):
+                kept = act(ours, svod.Tensor(other) if isinstance(other, np.ndarray) else other)
+                assert (kept.dtype.name, kept.shape) == (dtype, made.shape)
+            continue
+        try:
+            kept = act(ours, svod.Tensor(other) if isinstance(other, np.ndarray) else other)
+        except svod.DTypeError as error:
+            # Some svod has not, whichever sign is written.
+            if ": takes " in str(error):
+                continue
+            raise
+        assert kept.dtype.name == dtype
+        np.testing.assert_allclose(kept.numpy(), wanted.numpy(), rtol=1e-6)
+        assert ours.tolist() == made.tolist()
+
+
+def test_what_a_type_cannot_hold_is_not_assigned() -> None:
+    x = svod.arange(3)
+    with pytest.raises(svod.DTypeError, match=r"\+=: the result is float32, which int64 cannot hold: write `x = x \+"):
+        x += 1.5
+    with pytest.raises(svod.DTypeError, match="/=: the result is float32"):
+        x /= 2
+    mask = x > 1
+    with pytest.raises(svod.DTypeError, match=r"\+=: the result is int64, which bool cannot hold"):
+        mask += 1
+    with pytest.raises(svod.ShapeError, match=r"\*=: the result has shape \(2, 3\), not \(3,\)"):
+        x *= svod.ones(2, 3, dtype="int64")
+    with pytest.raises(TypeError, match=r"\+="):
+        x += "a"  # type: ignore[arg-type]
+    assert x.tolist() == [0, 1, 2]
+    half = svod.ones(2, dtype="bfloat16")
+    half += svod.Tensor([0.5, 0.25])
+    assert (half.dtype, half.tolist()) == ("bfloat16", [1.5, 1.25])
+    row = svod.ones(3)
+    row += np.arange(3)
+    assert row.tolist() == [1, 2, 3]
+
+    class Other:
+        def __radd__(self, left: object) -> str:
+            return "theirs"
+
+    row += Other()  # type: ignore[arg-type]
+    assert row == "theirs"
+
+
+def test_augmented_assignments_of_symbolic_sizes_and_in_jit() -> None:
+    n = svod.Variable("n", 1, 8)
+    x = svod.empty(n, 2)
+    y = x * 1
+    y += x
+    y -= svod.ones(2)
+    plan = y.prepare(inputs=[x])
+    plan.execute(svod.ones(3, 2))
+    assert y.tolist() == [[1, 1]] * 3
+
+    @svod.jit
+    def f(x: svod.Tensor) -> svod.Tensor:
+        x *= 2
+        x += x
+        return x
+
+    assert f(svod.ones(2)).tolist() == [4, 4]
+    assert svod.vmap(f)(svod.ones(2, 3)).tolist() == [[4] * 3] * 2
+    assert svod.grad(lambda x: f(x).sum())(svod.ones(2)).tolist() == [4, 4]
+
+
+def test_bytes_are_those_of_the_elements() -> None:
+    for dtype in ("bool", "int8", "int64", "float32", "complex64"):
+        for a in (np.ones(1, dtype), np.arange(6).astype(dtype).reshape(2, 3), np.zeros(0, dtype), np.array(3, dtype)):
+            assert bytes(svod.Tensor(a)) == svod.Tensor(a).tobytes() == a.tobytes()
+    assert bytes(svod.ones(1, dtype="bfloat16")) == b"\x80?"
+    assert svod.Tensor([[1, 2], [3, 4]]).T.tobytes() == np.array([[1, 2], [3, 4]]).T.tobytes()
+    with pytest.raises(svod.TraceError):
+        svod.jit(lambda x: bytes(x) and x)(svod.ones(2))
+
+
+def test_axes_that_are_not_there_are_errors_of_indices_and_of_values() -> None:
+    x = svod.ones(2, 3)
+    calls: list[Callable[[], Any]] = [
+        lambda: x.sum(5),
+        lambda: x.permute(0, 5),
+        lambda: x.unsqueeze(7),
+        lambda: svod.flip(x, 4),
+        lambda: svod.concat([x, x], axis=3),
+        lambda: svod.moveaxis(x, 5, 0),
+        lambda: svod.rollaxis(x, 0, 4),
+        lambda: svod.vecdot(x, x, axis=2),
+        lambda: svod.cross(x, x, axis=3),
+        lambda: svod.partition(x, 0, axis=5),
+        lambda: svod.fft.fft(x, axis=5),
+    ]
+    for call in calls:
+        for kind in (IndexError, ValueError, svod.ShapeError, svod.IndexError, svod.AxisError):
+            with pytest.raises(kind, match=r"axis \d is out of range for rank [23]"):
+                call()
+    with pytest.raises(svod.ShapeError) as caught:
+        x + svod.ones(4)
+    assert not isinstance(caught.value, IndexError)
+    assert type(pickle.loads(pickle.dumps(svod.AxisError("x: axis 1")))) is svod.AxisError
+
+
 def test_a_view_in_a_jitted_function_is_one() -> None:
     @svod.jit
     def f(x: svod.Tensor) -> svod.Tensor:
@@ -299,10 +422,21 @@ def test_several_axes_are_rolled_at_once() -> None:
         x.roll(None, 0)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("name", ["autograd", "distributions", "utils", "random", "save", "load", "compile", "sparse"])
+ELSEWHERE = ["autograd", "compile", "device", "distributions", "inference_mode", "load", "random", "save", "sparse"]
+
+
+@pytest.mark.parametrize("name", [*ELSEWHERE, "utils"])
 def test_what_is_elsewhere_by_another_name_says_so(name: str) -> None:
     with pytest.raises(AttributeError, match=f"no attribute '{name}': .*svod"):
         getattr(svod, name)
+
+
+def test_a_parameter_is_a_tensor_in_an_attribute_and_the_hint_says_so() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'Parameter': any tensor that is an attribute of a module"):
+        svod.nn.Parameter  # type: ignore[attr-defined]  # noqa: B018
+    with pytest.raises(AttributeError, match=r"'svod\.nn' has no attribute 'Linea'$") as caught:
+        svod.nn.Linea  # type: ignore[attr-defined]  # noqa: B018
+    assert caught.value.obj is svod.nn and caught.value.name == "Linea"
 
 
 def test_types_have_pytorchs_second_names_and_stars_import_none_of_them() -> None:

@@ -315,6 +315,7 @@ __all__ = [
     "index_reduce",
     "index_select",
     "indices",
+    "initial_seed",
     "inner",
     "insert",
     "instance_norm",
@@ -2683,6 +2684,15 @@ def indices(dimensions: Sequence[builtins.int], *, dtype: Any = "int64") -> Tens
     >>> import svod
     >>> svod.indices((2, 2)).tolist()
     [[[0, 0], [1, 1]], [[0, 1], [0, 1]]]
+    """
+
+def initial_seed() -> builtins.int:
+    """The seed that `svod.manual_seed` gave, or, without, the one that nobody knew before.
+
+    >>> import svod
+    >>> svod.manual_seed(7)
+    >>> svod.initial_seed(), svod.Generator(3).initial_seed()
+    (7, 3)
     """
 
 def inner(x1: Any, x2: Any, /) -> Tensor:

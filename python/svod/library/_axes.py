@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from svod._svod import ShapeError
+from svod._errors import AxisError
 
 __all__ = ["axis_of"]
 
@@ -12,4 +12,4 @@ def axis_of(op: str, axis: int, rank: int) -> int:
     if -rank <= axis < rank:
         return axis % rank
     there = f"which takes -{rank} to {rank} exclusive" if rank else "which has none"
-    raise ShapeError(f"{op}: axis {axis} is out of range for rank {rank}, {there}")
+    raise AxisError(f"{op}: axis {axis} is out of range for rank {rank}, {there}")

@@ -263,6 +263,7 @@ TABLE: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("unravel_index", "f", "NumPy, PyTorch"),
     ),
     "inspection": (
+        ("__bytes__", "m", "NumPy"),
         ("byte", "m", "PyTorch"),
         ("char", "m", "PyTorch"),
         ("cpu", "m", "PyTorch"),
@@ -284,6 +285,7 @@ TABLE: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("resolve_conj", "f m", "PyTorch"),
         ("resolve_neg", "f m", "PyTorch"),
         ("stride", "m", "PyTorch"),
+        ("tobytes", "m", "NumPy"),
         ("type_as", "m", "PyTorch"),
         ("view_as", "m", "PyTorch"),
     ),
@@ -407,6 +409,7 @@ TABLE: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("categorical", "f", "JAX"),
         ("exponential", "f", "NumPy, JAX"),
         ("gamma", "f", "NumPy, JAX"),
+        ("initial_seed", "f", "PyTorch"),
         ("multinomial", "f m", "PyTorch"),
         ("normal", "f", "PyTorch, NumPy, JAX"),
         ("permutation", "f", "NumPy, JAX"),

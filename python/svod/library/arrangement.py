@@ -8,6 +8,7 @@ from typing import Any
 
 from svod._place import made_beside
 from svod._svod import ArgumentError, ShapeError, Tensor, _tensor, cat, stack
+from svod.library._axes import axis_of
 from svod.library._spelling import together
 from svod.library.manipulation import _extents, broadcast_arrays, moveaxis
 
@@ -266,9 +267,9 @@ def rollaxis(x: Tensor, axis: int, start: int = 0, /) -> Tensor:
     >>> svod.rollaxis(svod.ones(2, 3, 4), 2).shape
     (4, 2, 3)
     """
-    axis, start = (one + x.ndim if one < 0 else one for one in (axis, start))
-    if not (0 <= axis < x.ndim and 0 <= start <= x.ndim):
-        raise ShapeError(f"rollaxis: axes {axis} and {start} are out of range for rank {x.ndim}")
+    axis = axis_of("rollaxis", axis, x.ndim)
+    # Behind the last one there is a place too.
+    start = start if start == x.ndim else axis_of("rollaxis", start, x.ndim)
     return x.movedim(axis, start - 1 if axis < start else start)
 
 

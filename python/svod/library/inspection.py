@@ -9,6 +9,7 @@ from svod.library._axes import axis_of
 from svod.library.dtypes import result_type
 
 __all__ = [
+    "__bytes__",
     "byte",
     "char",
     "cpu",
@@ -30,9 +31,20 @@ __all__ = [
     "resolve_conj",
     "resolve_neg",
     "stride",
+    "tobytes",
     "type_as",
     "view_as",
 ]
+
+
+def __bytes__(x: Tensor, /) -> bytes:
+    """The bytes of the elements, as `tobytes` has them.
+
+    >>> import svod
+    >>> bytes(svod.Tensor([1], dtype="int16"))
+    b'\\x01\\x00'
+    """
+    return tobytes(x)
 
 
 def byte(x: Tensor, /) -> Tensor:
@@ -257,6 +269,16 @@ def stride(x: Tensor, /, axis: int | None = None) -> Any:
     if axis is None:
         return steps
     return steps[axis_of("stride", axis, x.ndim)]
+
+
+def tobytes(x: Tensor, /) -> bytes:
+    """The bytes of the elements, in row-major order; computed now. `bytes(x)` has them too.
+
+    >>> import svod
+    >>> svod.Tensor([1, 258], dtype="int16").tobytes()
+    b'\\x01\\x00\\x02\\x01'
+    """
+    return x.detach().numpy().tobytes()
 
 
 def type_as(x: Tensor, other: Tensor, /) -> Tensor:

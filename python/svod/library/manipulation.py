@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from svod._svod import ArgumentError, ArgumentTypeError, ShapeError, Tensor, _operands, _tensor, cat
+from svod.library._axes import axis_of
 from svod.library._spelling import together
 
 __all__ = [
@@ -160,9 +161,8 @@ def moveaxis(x: Tensor, source: int | Sequence[int], destination: int | Sequence
     (3, 4, 2)
     """
     moved = [(one,) if isinstance(one, int) else tuple(one) for one in (source, destination)]
-    from_, to = ([axis + x.ndim if axis < 0 else axis for axis in of] for of in moved)
-    are_axes = all(len(set(of)) == len(of) and all(0 <= one < x.ndim for one in of) for of in (from_, to))
-    if not are_axes or len(from_) != len(to):
+    from_, to = ([axis_of("moveaxis", axis, x.ndim) for axis in of] for of in moved)
+    if any(len(set(of)) != len(of) for of in (from_, to)) or len(from_) != len(to):
         raise ShapeError(f"moveaxis: {source} and {destination} are not as many different axes of {x.shape}")
     order = [axis for axis in range(x.ndim) if axis not in from_]
     for at, axis in sorted(zip(to, from_, strict=True)):

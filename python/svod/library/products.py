@@ -112,12 +112,13 @@ def cross(x1: Any, x2: Any, /, axis: int = -1) -> Tensor:
     """
     a, b = _operands(x1, x2)
     shape = broadcast_shapes(a.shape, b.shape)
-    if not -len(shape) <= axis < len(shape) or shape[axis] != 3:
+    axis = axis_of("cross", axis, len(shape))
+    if shape[axis] != 3:
         raise ShapeError(f"cross: axis {axis} of {a.shape} and {b.shape} is not one of three numbers")
     ofs = [[one.expand(*shape).narrow(axis, i, 1) for i in range(3)] for one in (a, b)]
     made = [ofs[0][i] * ofs[1][j] - ofs[0][j] * ofs[1][i] for i, j in ((1, 2), (2, 0), (0, 1))]
     # Each of the three has the extent of all, and is taken at its place.
-    place = arange(3).reshape(tuple(3 if i == axis % len(shape) else 1 for i in range(len(shape))))
+    place = arange(3).reshape(tuple(3 if i == axis else 1 for i in range(len(shape))))
     return where(place == 0, made[0], where(place == 1, made[1], made[2]))
 
 
@@ -256,8 +257,8 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
     [12, 34]
     """
     a, b = _operands(x1, x2)
-    if not all(-x.ndim <= axis < x.ndim for x in (a, b)):
-        raise ShapeError(f"vecdot: axis {axis} is out of range for {a.shape} or {b.shape}")
+    for one in (a, b):
+        axis_of("vecdot", axis, one.ndim)
     if a.shape[axis] != b.shape[axis]:
         raise ShapeError(f"vecdot: the extents of axis {axis} of {a.shape} and {b.shape} differ")
     return (a.conj().movedim(axis, -1) * b.movedim(axis, -1)).sum(-1, dtype=a.dtype)

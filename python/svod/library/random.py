@@ -12,7 +12,7 @@ then the last one stays.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,7 @@ from svod._svod import (
     arange,
     float32,
     float64,
+    get_rng_state,
     rand,
     randn,
     where,
@@ -45,6 +46,7 @@ __all__ = [
     "categorical",
     "exponential",
     "gamma",
+    "initial_seed",
     "multinomial",
     "normal",
     "permutation",
@@ -72,6 +74,8 @@ def bernoulli(x: Tensor, p: float | None = None, /, *, generator: Generator | No
     """
     if p is not None and not 0 <= p <= 1:
         raise ArgumentError(f"bernoulli: p: a probability from 0 to 1 is expected, not {p}")
+    if p is None:
+        _expect("bernoulli", "x", x, _is_probability)
     return (rand(*x.shape, dtype=float64, device=device_of(x), generator=generator) < (x if p is None else p)).cast(
         x.dtype
     )
@@ -87,6 +91,8 @@ def beta(
     (4,)
     """
     dtype = float32 if dtype is None else dtype
+    _expect("beta", "a", a, _is_above_zero)
+    _expect("beta", "b", b, _is_above_zero)
     whole = broadcast_shapes(_extents(shape), _tensor(a).shape, _tensor(b).shape)
     first, second = (_log_gamma(_tensor(one).cast(float64).expand(whole), generator) for one in (a, b))
     return (first - second).sigmoid().cast(dtype)
@@ -101,6 +107,8 @@ def binomial(count: Tensor, prob: Tensor, /, *, generator: Generator | None = No
     >>> svod.binomial(svod.Tensor([5.0, 5.0]), svod.Tensor([0.0, 1.0])).tolist()
     [0.0, 5.0]
     """
+    _expect("binomial", "count", count, _is_no_less)
+    _expect("binomial", "prob", prob, _is_probability)
     shape = broadcast_shapes(count.shape, prob.shape)
     n, p = count.cast(float64).expand(*shape), prob.cast(float64).expand(*shape)
     rare = p.minimum(1 - p)
@@ -143,6 +151,7 @@ def exponential(
     True
     """
     dtype = float32 if dtype is None else dtype
+    _expect("exponential", "scale", scale, _is_no_less)
     drawn = rand(_extents(shape), dtype=float64, device=device, generator=generator)
     return -(-drawn).log1p().cast(dtype) * scale
 
@@ -163,10 +172,23 @@ def gamma(
     (3, 4)
     """
     dtype = float32 if dtype is None else dtype
+    _expect("gamma", "concentration", concentration, _is_no_less)
+    _expect("gamma", "scale", scale, _is_no_less)
     alpha = _tensor(concentration).cast(float64)
     whole = broadcast_shapes(_extents(shape), alpha.shape, _tensor(scale).shape)
     drawn = _log_gamma(alpha.expand(whole), generator).exp()
     return drawn.cast(dtype) * scale
+
+
+def initial_seed() -> int:
+    """The seed that `svod.manual_seed` gave, or, without, the one that nobody knew before.
+
+    >>> import svod
+    >>> svod.manual_seed(7)
+    >>> svod.initial_seed(), svod.Generator(3).initial_seed()
+    (7, 3)
+    """
+    return int(get_rng_state()[0])
 
 
 def multinomial(
@@ -239,6 +261,7 @@ def normal(
     if not (_is_shape(whole) and all(one is None or _is_number(one) or _is_mean(one) for one in (mean, std))):
         raise ArgumentTypeError(f"normal: shape, mean and std, or mean, std and size, are expected, not {given}")
     mean, std = 0.0 if mean is None else mean, 1.0 if std is None else std
+    _expect("normal", "std", std, _is_no_less)
     return randn(_extents(whole), dtype=dtype, device=device, generator=generator) * std + mean
 
 
@@ -265,6 +288,7 @@ def poisson(x: Tensor, /, shape: Shape = (), *, dtype: Any = None, generator: Ge
     >>> svod.poisson(svod.Tensor([0.0, 0.0])).tolist()
     [0.0, 0.0]
     """
+    _expect("poisson", "x", x, _is_no_less)
     whole = broadcast_shapes(_extents(shape), x.shape)
     rate = x.cast(float64).expand(whole)
     drawn = where(
@@ -411,6 +435,22 @@ def uniform(
     return _below(drawn, low, high)
 
 
+# What parameters of distributions have to be: in words, and where numbers are not. NaN is for the result to say.
+_is_no_less = ("numbers that are not negative", lambda values: values < 0)
+_is_above_zero = ("numbers above 0", lambda values: values <= 0)
+_is_probability = ("probabilities from 0 to 1", lambda values: (values < 0) | (values > 1))
+
+
+def _expect(name: str, parameter: str, given: Any, expected: tuple[str, Callable[[Any], Any]]) -> None:
+    """Raises where a parameter is known, in memory when no function is traced, and is not what is expected."""
+    values, (words, fails) = known(given) if isinstance(given, Tensor) else np.asarray(given), expected
+    if values is None or values.dtype.kind not in "biuf":
+        return
+    wrong = fails(values)
+    if wrong.any():
+        raise ArgumentError(f"{name}: {parameter}: {words} are expected, not {values[wrong].reshape(-1)[0]}")
+
+
 def _below(drawn: Tensor, low: Tensor | float, high: Tensor | float) -> Tensor:
     """Numbers from `low` up to `high`, those that were rounded to `high` the greatest below it."""
     if not drawn.dtype.is_floating_point:
@@ -486,7 +526,9 @@ def _binomial_of_few(n: Tensor, p: Tensor, generator: Generator | None) -> Tenso
     counts = arange(most, dtype=float64).reshape(most, *(1,) * n.ndim)
     logarithms = made_beside(n, [math.lgamma(k + 1) for k in range(most)], float64).reshape(counts.shape)
     others = (n - counts).clamp(min=0)
-    ways = lgamma(n + 1) - logarithms - lgamma(others + 1)
+    # The logarithms of n (n - 1) ..., of so many factors: one of factorials of a large `n` would have no digits left.
+    ways = (n - counts + 1).clamp(min=1).log()
+    ways = where(counts == 0, 0.0, ways).cumsum(0) - logarithms
     chances = (ways + where(counts == 0, 0.0, counts * p.clamp(min=1e-300).log()) + others * (-p).log1p()).exp()
     reached = where(counts <= n, chances, 0.0).cumsum(0)
     return (
@@ -511,10 +553,15 @@ def _binomial_of_many(n: Tensor, p: Tensor, generator: Generator | None) -> Tens
     inside = (k >= 0) & (k <= n)
     kept = where(inside, k, 0.0)
     mode = ((n + 1) * p).floor()
-    bound = lgamma(mode + 1) + lgamma(n - mode + 1) - lgamma(kept + 1) - lgamma(n - kept + 1)
-    bound = bound + (kept - mode) * (p / (1 - p)).log()
+    bound = _log_binomial(kept, n, p) - _log_binomial(mode, n, p)
     taken = inside & ((v * alpha / (a / (us * us).clamp(min=1e-300) + b)).log() <= bound)
     return _first(taken & (us > 0), kept)
+
+
+def _log_binomial(k: Tensor, n: Tensor, p: Tensor) -> Tensor:
+    """The logarithm of the probability of `k` successes in `n` trials, but for what all `k` have in common: as that of
+    two Poisson distributed numbers, of successes and of failures, whose sum is `n`."""
+    return _log_poisson(k, n * p) + _log_poisson(n - k, n * (1 - p))
 
 
 def _poisson_of_few(rate: Tensor, generator: Generator | None) -> Tensor:

@@ -14,6 +14,7 @@ from svod._svod import (
     _operands,
     _tensor,
 )
+from svod.library._axes import axis_of
 
 __all__ = [
     "argpartition",
@@ -184,7 +185,7 @@ def take_along_axis(x: Tensor, indices: Tensor, /, axis: int | None = -1) -> Ten
 
 def _in_place(name: str, x: Tensor, kth: Any, axis: int) -> None:
     """Whether there are such places along the axis."""
-    extent = x.shape[axis] if x.ndim else 1
+    extent = x.shape[axis_of(name, axis, x.ndim)] if x.ndim else 1
     for k in _tensor(kth).reshape(-1).tolist():
         if not isinstance(k, int) or not -extent <= k < extent:
             raise IndexError(f"{name}: kth: {k} is no place on axis {axis}, whose extent is {extent}")

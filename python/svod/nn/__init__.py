@@ -14,6 +14,9 @@ class:
 ['norm.weight', 'norm.bias', 'heads.0.weight', 'heads.0.bias', 'heads.1.weight', 'heads.1.bias']
 """
 
+import sys
+from typing import TYPE_CHECKING
+
 from svod._module import LoadedKeys, Module, StateError
 from svod.nn import functional, init, utils
 from svod.nn._function import FunctionModule
@@ -57,3 +60,10 @@ __all__ = [
     *_spatial,
     *_transformer,
 ]
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        from svod._elsewhere import missing
+
+        raise missing(sys.modules[__name__], name)

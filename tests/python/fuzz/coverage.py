@@ -106,6 +106,7 @@ _without(
 )
 _without(
     "random numbers, by their distributions (test_random.py)",
+    "svod.initial_seed "
     "svod.Generator svod.bernoulli svod.beta svod.categorical svod.exponential svod.gamma svod.multinomial svod.normal "
     "svod.permutation svod.poisson svod.rand_like svod.randint_like svod.randn_like svod.randperm "
     "svod.truncated_normal svod.uniform Tensor.bernoulli Tensor.multinomial",
