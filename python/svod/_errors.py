@@ -28,10 +28,10 @@ class AxisError(ShapeError, IndexError):
     kind = "axis"
 
 
-def _new(cls: type[ShapeError], *args: Any) -> ShapeError:
+def _new(cls: type[ShapeError], *args: Any, **kwds: Any) -> ShapeError:
     """A `ShapeError`, which is an `AxisError` where its text says so."""
     is_axis = cls is ShapeError and args and all(part in str(args[0]) for part in _BEGINS)
-    made: ShapeError = Exception.__new__(AxisError if is_axis else cls, *args)
+    made: ShapeError = Exception.__new__(AxisError if is_axis else cls, *args, **kwds)
     return made
 
 

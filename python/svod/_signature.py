@@ -26,6 +26,9 @@ class Signature:
             parameters = list(inspect.signature(function, follow_wrapped=False).parameters.values())
         except (TypeError, ValueError):
             parameters = []
+        # Each by one of its names: the defaults of the others say nothing.
+        others = getattr(function, "_others", ())
+        parameters = [parameter for parameter in parameters if parameter.name not in others]
         of: defaultdict[Any, list[str]] = defaultdict(list)
         for parameter in parameters:
             of[parameter.kind].append(parameter.name)

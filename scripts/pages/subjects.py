@@ -32,7 +32,7 @@ SUBJECTS: dict[str, tuple[str, str]] = {
         "logical_or logical_xor lt masked_fill ne not_equal where",
     ),
     "Bits": (
-        "",
+        "bits",
         "bitwise_and bitwise_invert bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor",
     ),
     "Reductions": (

@@ -376,3 +376,12 @@ def test_c8_errors_of_functions_that_a_jitted_function_calls_are_theirs(error: s
         with pytest.raises(svod.ShapeError) as raised:
             jitted(np.zeros(3, np.float32))
         assert raised.value is error
+
+
+def test_functions_of_the_library_are_traced_by_themselves() -> None:
+    x = svod.Tensor([[1.0, 2.0], [3.0, 5.0]])
+    for function in (svod.diff, svod.trace, svod.count_nonzero, svod.nanmean, svod.sum, svod.flipud):
+        assert svod.jit(function)(x).tolist() == function(x).tolist()
+    diff = svod.jit(svod.diff)
+    assert diff(x, dim=0).tolist() == diff(x, axis=0).tolist() == diff(x, 1, 0).tolist() == [[2, 3]]
+    assert svod.jit(svod.roll)(x, 1, dim=0).tolist() == [[3, 5], [1, 2]]

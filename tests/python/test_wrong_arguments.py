@@ -126,16 +126,11 @@ def test_wrong_arguments_are_typed_errors_that_name_the_parameter() -> None:
 
 # Public names that no call of the table is of, by the reason.
 WITHOUT = {
-<<<<<<< HEAD
-    "svod.get_rng_state": "takes nothing",
+    **dict.fromkeys(["svod.get_rng_state", "svod.initial_seed"], "takes nothing"),
     **dict.fromkeys(
         ["svod.no_grad", "svod.enable_grad", "svod.is_grad_enabled", "svod.get_threads", "svod.get_default_device"],
         "no arguments",
     ),
-=======
-    **dict.fromkeys(["svod.get_rng_state", "svod.initial_seed"], "takes nothing"),
-    **dict.fromkeys(["svod.no_grad", "svod.enable_grad", "svod.is_grad_enabled", "svod.get_threads"], "no arguments"),
->>>>>>> 4604df40 (Augmented assignments keep types and shapes, axes that are not there are errors of indices, and parameters of draws are checked)
     **dict.fromkeys(["svod.caches", "svod.clear_caches", "svod.compile_times"], "no arguments"),
     **dict.fromkeys(["nn.Identity", "nn.Module", "lr_scheduler.LRScheduler"], "no arguments of its own"),
     **dict.fromkeys(["nn.FunctionModule", "optim.Optimizer", "optim.ParamGroup"], "a base or a part of others"),

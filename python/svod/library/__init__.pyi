@@ -102,6 +102,7 @@ __all__ = [
     "around",
     "array",
     "array_equal",
+    "array_equiv",
     "array_split",
     "as_strided",
     "as_strided_copy",
@@ -132,8 +133,10 @@ __all__ = [
     "binary_cross_entropy_with_logits",
     "bincount",
     "binomial",
+    "bitwise_count",
     "blackman",
     "blackman_window",
+    "block",
     "block_diag",
     "bmm",
     "broadcast_arrays",
@@ -154,6 +157,7 @@ __all__ = [
     "cholesky",
     "cholesky_inverse",
     "cholesky_solve",
+    "choose",
     "chunk",
     "clamp",
     "clamp_",
@@ -166,6 +170,7 @@ __all__ = [
     "clone",
     "column_stack",
     "combinations",
+    "compress",
     "concat",
     "concatenate",
     "conj_physical",
@@ -210,6 +215,8 @@ __all__ = [
     "detach_copy",
     "diag",
     "diag_embed",
+    "diag_indices",
+    "diag_indices_from",
     "diagflat",
     "diagonal",
     "diagonal_copy",
@@ -220,11 +227,13 @@ __all__ = [
     "dist",
     "div",
     "divide",
+    "divmod",
     "dot",
     "dropout",
     "dropout_",
     "dsplit",
     "dstack",
+    "ediff1d",
     "embedding",
     "embedding_bag",
     "embedding_renorm_",
@@ -241,6 +250,7 @@ __all__ = [
     "expand_dims",
     "expm1_",
     "exponential",
+    "extract",
     "fabs",
     "feature_alpha_dropout",
     "feature_alpha_dropout_",
@@ -331,6 +341,7 @@ __all__ = [
     "is_signed",
     "is_tensor",
     "isclose",
+    "iscomplex",
     "isdtype",
     "isin",
     "isneginf",
@@ -378,6 +389,7 @@ __all__ = [
     "matrix_exp",
     "matrix_power",
     "matrix_transpose",
+    "matvec",
     "max_pool1d",
     "max_pool1d_with_indices",
     "max_pool2d",
@@ -387,6 +399,7 @@ __all__ = [
     "mm",
     "mod",
     "mode",
+    "modf",
     "moveaxis",
     "movedim",
     "msort",
@@ -425,6 +438,7 @@ __all__ = [
     "orgqr",
     "ormqr",
     "outer",
+    "packbits",
     "pad",
     "pairwise_distance",
     "partition",
@@ -441,8 +455,10 @@ __all__ = [
     "pixel_unshuffle",
     "poisson",
     "poisson_nll_loss",
+    "poly",
     "polyadd",
     "polyder",
+    "polydiv",
     "polyfit",
     "polygamma",
     "polyint",
@@ -455,6 +471,7 @@ __all__ = [
     "promote_types",
     "ptp",
     "put",
+    "put_along_axis",
     "qr",
     "quantile",
     "rad2deg",
@@ -466,6 +483,7 @@ __all__ = [
     "randn_like",
     "randperm",
     "ravel",
+    "ravel_multi_index",
     "rearrange",
     "reciprocal_",
     "relu_",
@@ -473,6 +491,7 @@ __all__ = [
     "repeat",
     "repeat_interleave",
     "reshape",
+    "resize",
     "resolve_conj",
     "resolve_neg",
     "result_type",
@@ -519,6 +538,7 @@ __all__ = [
     "slogdet",
     "softmax",
     "sort",
+    "spacing",
     "split",
     "split_copy",
     "split_with_sizes",
@@ -556,9 +576,12 @@ __all__ = [
     "triangular_solve",
     "tril",
     "tril_indices",
+    "tril_indices_from",
+    "trim_zeros",
     "triplet_margin_loss",
     "triu",
     "triu_indices",
+    "triu_indices_from",
     "true_divide",
     "trunc_",
     "truncated_normal",
@@ -574,6 +597,7 @@ __all__ = [
     "unique_counts",
     "unique_inverse",
     "unique_values",
+    "unpackbits",
     "unravel_index",
     "unsafe_chunk",
     "unsafe_split",
@@ -586,6 +610,7 @@ __all__ = [
     "var_mean",
     "vdot",
     "vecdot",
+    "vecmat",
     "view_as_complex_copy",
     "view_as_real_copy",
     "view_copy",
@@ -891,6 +916,14 @@ def array_equal(x1: Any, x2: Any, /, equal_nan: builtins.bool = False) -> builti
     (True, False)
     """
 
+def array_equiv(x1: Any, x2: Any, /) -> builtins.bool:
+    """Whether two tensors broadcast, and have the same elements then.
+
+    >>> import svod
+    >>> svod.array_equiv([1, 1], [[1], [1]]), svod.array_equiv([1, 2], [1, 2, 3])
+    (True, False)
+    """
+
 def array_split(
     x: _Operand,
     indices_or_sections: builtins.int | Sequence[builtins.int],
@@ -1147,6 +1180,16 @@ def binomial(count: _Operand, prob: _Operand, /, *, generator: Generator | None 
     [0.0, 5.0]
     """
 
+def bitwise_count(x: _Operand, /) -> Tensor:
+    """How many bits of an integer's magnitude are 1, as `uint8`.
+
+    By sums of neighbours of 1, 2 and 4 bits, side by side in one number (Wegner 1960).
+
+    >>> import svod
+    >>> svod.bitwise_count(svod.Tensor([0, 7, -8])).tolist()
+    [0, 3, 1]
+    """
+
 def blackman(M: builtins.int, /, *, dtype: Any = None) -> Tensor:
     """Blackman's window of so many points; `svod.blackman_window` has periodic ones.
 
@@ -1161,6 +1204,15 @@ def blackman_window(window_length: builtins.int, /, periodic: builtins.bool = Tr
     >>> import svod
     >>> svod.blackman_window(4).shape
     (4,)
+    """
+
+def block(arrays: Any, /) -> Tensor:
+    """A tensor of blocks, nested lists of tensors: the innermost lists are joined along the last axis, those around
+    them along the one before, and so on.
+
+    >>> import svod
+    >>> svod.block([[svod.ones(2, 2), svod.zeros(2, 1)], [svod.zeros(1, 2), 5]]).tolist()
+    [[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 5.0]]
     """
 
 def block_diag(*tensors: Any) -> Tensor:
@@ -1313,6 +1365,18 @@ def cholesky_solve(x: _Operand, input2: _Operand, /, upper: builtins.bool = Fals
     [[0.0], [1.0]]
     """
 
+def choose(x: _Operand, choices: Any, /, *, mode: builtins.str = "raise") -> Tensor:
+    """For each element, an integer, the element there of the choice of this number; all of them broadcast.
+
+    Numbers of no choice are an error where they are known: in memory, when no function is traced. With
+    `mode="wrap"`
+    they count modulo the number of choices, with `"clip"` they are the nearest one.
+
+    >>> import svod
+    >>> svod.choose(svod.Tensor([0, 1, 0]), [[1, 2, 3], [-1, -2, -3]]).tolist()
+    [1, -2, 3]
+    """
+
 def chunk(
     x: _Operand, /, chunks: _Extent, dim: builtins.int | None = 0, *, axis: builtins.int | None = None
 ) -> list[Tensor]:
@@ -1369,6 +1433,16 @@ def combinations(x: _Operand, /, r: builtins.int = 2, with_replacement: builtins
     >>> import svod
     >>> svod.combinations(svod.Tensor([1, 2, 3])).tolist()
     [[1, 2], [1, 3], [2, 3]]
+    """
+
+def compress(
+    condition: Any, x: _Operand, /, axis: builtins.int | None = None, *, dim: builtins.int | None = None
+) -> Tensor:
+    """What is along an axis, or in the flat tensor, where a condition holds, which may be shorter; computed now.
+
+    >>> import svod
+    >>> svod.compress([False, True], svod.Tensor([[1, 2], [3, 4]]), axis=1).tolist()
+    [[2], [4]]
     """
 
 def concat(arrays: Sequence[Any], /, axis: builtins.int | None = 0, *, dim: builtins.int | None = 0) -> Tensor:
@@ -1708,6 +1782,25 @@ def diag_embed(
     [[0, 1, 0], [0, 0, 2], [0, 0, 0]]
     """
 
+def diag_indices(n: builtins.int, ndim: builtins.int = 2) -> tuple[Tensor, ...]:
+    """The positions along each of `ndim` dimensions of extent `n` where all of them are equal.
+
+    >>> import svod
+    >>> x = svod.zeros(2, 2)
+    >>> x[svod.diag_indices(2)] = 5
+    >>> x.tolist()
+    [[5.0, 0.0], [0.0, 5.0]]
+    """
+
+def diag_indices_from(x: _Operand, /) -> tuple[Tensor, ...]:
+    """As `diag_indices`, for a tensor, whose dimensions have one extent.
+
+    >>> import svod
+    >>> x = svod.Tensor([[1, 2], [3, 4]])
+    >>> x[svod.diag_indices_from(x)].tolist()
+    [1, 4]
+    """
+
 def diagflat(x: _Operand, /, offset: builtins.int = 0) -> Tensor:
     """The matrix that has all elements on a diagonal.
 
@@ -1830,6 +1923,14 @@ def divide(x1: Any, x2: Any, /, *, rounding_mode: builtins.str | None = None) ->
     [0.5, 0.25]
     """
 
+def divmod(x1: Any, x2: Any, /) -> tuple[Tensor, Tensor]:
+    """The quotients, rounded down, and what is left: `floor_divide` and `remainder`.
+
+    >>> import svod
+    >>> [part.tolist() for part in svod.divmod(svod.Tensor([7, -7]), 3)]
+    [[2, -3], [1, 2]]
+    """
+
 def dot(x: _Operand, /, other: _Operand) -> Tensor:
     """As `matmul`."""
 
@@ -1847,6 +1948,14 @@ def dstack(tensors: Sequence[Any], /) -> Tensor:
     >>> import svod
     >>> svod.dstack([svod.Tensor([1, 2]), svod.Tensor([3, 4])]).tolist()
     [[[1, 3], [2, 4]]]
+    """
+
+def ediff1d(x: _Operand, /, to_end: Any = None, to_begin: Any = None) -> Tensor:
+    """The differences of neighbours in the flat tensor, between what is put at the beginning and at the end.
+
+    >>> import svod
+    >>> svod.ediff1d(svod.Tensor([1, 4, 9]), to_begin=0, to_end=[7, 8]).tolist()
+    [0, 3, 5, 7, 8]
     """
 
 def embedding(
@@ -1999,6 +2108,15 @@ def exponential(
     >>> import svod
     >>> (svod.exponential(100) >= 0).all().item()
     True
+    """
+
+def extract(condition: Any, x: _Operand, /) -> Tensor:
+    """The elements of the flat tensor where those of a condition are not zero; computed now.
+
+    >>> import svod
+    >>> x = svod.arange(6)
+    >>> svod.extract(x % 2 == 0, x).tolist()
+    [0, 2, 4]
     """
 
 def fabs(x: _Operand, /) -> Tensor:
@@ -2840,6 +2958,14 @@ def isclose(
     [True, False, True]
     """
 
+def iscomplex(x: _Operand, /) -> Tensor:
+    """Whether an element has an imaginary part.
+
+    >>> import svod
+    >>> svod.iscomplex(svod.Tensor([1 + 0j, 1j])).tolist()
+    [False, True]
+    """
+
 def isdtype(dtype: Any, kind: Any) -> builtins.bool:
     """Whether a type is of a kind: another type, one of the array API's names of kinds, or a tuple of these.
 
@@ -3228,6 +3354,14 @@ def matrix_power(x: _Operand, n: builtins.int, /) -> Tensor:
 def matrix_transpose(x: _Operand, /) -> Tensor:
     """The last two dimensions exchanged."""
 
+def matvec(x1: Any, x2: Any, /) -> Tensor:
+    """The products of matrices and vectors, in the last two dimensions and the last; the others broadcast.
+
+    >>> import svod
+    >>> svod.matvec(svod.Tensor([[1, 2], [3, 4]]), svod.Tensor([[1, 0], [0, 1]])).tolist()
+    [[1, 3], [2, 4]]
+    """
+
 def median(
     x: _Operand,
     /,
@@ -3287,6 +3421,14 @@ def mode(
     [1, 3]
     >>> svod.mode(svod.Tensor([[3, 1], [3, 2]]), axis=0).tolist()
     [3, 1]
+    """
+
+def modf(x: _Operand, /) -> tuple[Tensor, Tensor]:
+    """What is behind the point, and what is before it, both with the sign of the number.
+
+    >>> import svod
+    >>> [part.tolist() for part in svod.modf(svod.Tensor([2.5, -0.5]))]
+    [[0.5, -0.5], [2.0, -0.0]]
     """
 
 def moveaxis(
@@ -3743,6 +3885,18 @@ def ormqr(
 def outer(x: _Operand, /, other: _Operand) -> Tensor:
     """The products of each element of one 1-d tensor with each of another."""
 
+def packbits(
+    x: _Operand, /, axis: builtins.int | None = None, bitorder: builtins.str = "big", *, dim: builtins.int | None = None
+) -> Tensor:
+    """Eight truth values along an axis, of the flat tensor by default, in each `uint8`; zeros behind the last ones.
+
+    The first is the highest bit, with `bitorder="little"` the lowest.
+
+    >>> import svod
+    >>> svod.packbits(svod.Tensor([True, False, False, False, False, False, False, True, True])).tolist()
+    [129, 128]
+    """
+
 def pad(x: _Operand, pad_width: Any, /, mode: builtins.str = "constant", *, constant_values: Any = 0) -> Tensor:
     """More elements before and behind those of each axis.
 
@@ -3870,6 +4024,15 @@ def poisson(
     [0.0, 0.0]
     """
 
+def poly(x: _Operand, /) -> Tensor:
+    """The polynomial that has these roots, or the characteristic one of a square matrix, whose roots are its
+    eigenvalues. Complex roots give complex coefficients.
+
+    >>> import svod
+    >>> svod.poly([1.0, 2.0]).tolist()
+    [1.0, -3.0, 2.0]
+    """
+
 def polyadd(a1: Any, a2: Any, /) -> Tensor:
     """The sum of two polynomials.
 
@@ -3884,6 +4047,16 @@ def polyder(p: _Operand, m: builtins.int = 1, /) -> Tensor:
     >>> import svod
     >>> svod.polyder([1, 0, 5]).tolist()
     [2, 0]
+    """
+
+def polydiv(u: Any, v: Any, /) -> tuple[Tensor, Tensor]:
+    """The quotient of two polynomials, and what is left, which has one coefficient less than `v`, or one that is 0.
+
+    Unlike NumPy's what is left keeps leading zeros: how many there are depends on values.
+
+    >>> import svod
+    >>> [part.tolist() for part in svod.polydiv([1.0, 5.0, 8.0], [1.0, 2.0])]
+    [[1.0, 3.0], [2.0]]
     """
 
 def polyfit(
@@ -3981,6 +4154,28 @@ def put(x: _Operand, index: _Operand, source: _Operand, accumulate: builtins.boo
     >>> import svod
     >>> svod.put(svod.zeros(2, 2), svod.Tensor([3]), svod.Tensor([1.0])).tolist()
     [[0.0, 0.0], [0.0, 1.0]]
+    """
+
+def put_along_axis(
+    x: _Operand,
+    indices: _Operand,
+    values: Any,
+    /,
+    axis: builtins.int | None,
+    *,
+    inplace: builtins.bool = True,
+    dim: builtins.int | None = None,
+) -> Tensor:
+    """Puts values where indices along an axis are, or, with None, in the flat tensor, and gives the tensor back.
+
+    Indices and values broadcast with the other axes. As NumPy's it assigns to the tensor, unless it is told not
+    to be
+    `inplace`. Of several values for one place the last stays.
+
+    >>> import svod
+    >>> x = svod.Tensor([[10, 30, 20], [60, 40, 50]])
+    >>> svod.put_along_axis(x, svod.argmax(x, axis=1, keepdims=True), 99, axis=1).tolist()
+    [[10, 99, 20], [99, 40, 50]]
     """
 
 def qr(x: _Operand, /, some: builtins.bool = True) -> QRResult:
@@ -4100,6 +4295,20 @@ def ravel(x: _Operand, /) -> Tensor:
     [1, 2, 3, 4]
     """
 
+def ravel_multi_index(multi_index: Any, dims: Any, /, mode: Any = "raise", order: builtins.str = "C") -> Tensor:
+    """The positions in the flat tensor, of extents `dims`, that positions along each dimension are.
+
+    Positions outside are an error where they are known: in memory, when no function is traced. With `mode="wrap"`
+    they
+    count modulo the extent, with `"clip"` they are the nearest inside; a tuple has a mode for each dimension. In
+    the
+    order "F" the first dimension is the one whose neighbours are side by side.
+
+    >>> import svod
+    >>> svod.ravel_multi_index(([3, 6], [4, 5]), (7, 6)).tolist()
+    [22, 41]
+    """
+
 def rearrange(x: _Operand, pattern: builtins.str, /, **lengths: Any) -> Tensor:
     """The axes in another order, split and joined, as a pattern says: `"b (h w) c -> b c h w"`.
 
@@ -4155,6 +4364,14 @@ def reshape(x: _Operand, /, shape: Sequence[builtins.int], *, copy: builtins.boo
 
     A tensor is a value, so that whether it is copied shows only where it is
     written to.
+    """
+
+def resize(x: _Operand, new_shape: Any, /) -> Tensor:
+    """The elements in row-major order in another shape, from the first on again as often as that takes.
+
+    >>> import svod
+    >>> svod.resize(svod.Tensor([1, 2, 3]), (2, 4)).tolist()
+    [[1, 2, 3, 1], [2, 3, 1, 2]]
     """
 
 def resolve_conj(x: _Operand, /) -> Tensor:
@@ -4586,6 +4803,14 @@ def sort(
     With `dim`, by name or position, PyTorch's pair of them and where they were.
     """
 
+def spacing(x: _Operand, /) -> Tensor:
+    """How far a number is from the next one that its type has, away from zero; negative where the number is.
+
+    >>> import svod
+    >>> svod.spacing(svod.Tensor([1.0])).item() == svod.finfo("float32").eps
+    True
+    """
+
 def split(
     x: _Operand,
     /,
@@ -4957,6 +5182,24 @@ def tril_indices(
     [[0, 1, 1], [0, 0, 1]]
     """
 
+def tril_indices_from(x: _Operand, /, k: builtins.int = 0) -> tuple[Tensor, Tensor]:
+    """Rows and columns of a matrix's elements on and below a diagonal, in row-major order: a pair, by which it is
+    indexed.
+
+    >>> import svod
+    >>> x = svod.Tensor([[1, 2], [3, 4]])
+    >>> x[svod.tril_indices_from(x)].tolist()
+    [1, 3, 4]
+    """
+
+def trim_zeros(x: _Operand, trim: builtins.str = "fb", /, axis: Any = None, *, dim: Any = None) -> Tensor:
+    """The tensor without zeros at the front, "f", and at the back, "b", of each axis, or of some; computed now.
+
+    >>> import svod
+    >>> svod.trim_zeros(svod.Tensor([0, 0, 1, 0, 2, 0])).tolist()
+    [1, 0, 2]
+    """
+
 def triu(x: _Operand, /, k: builtins.int = 0) -> Tensor:
     """The elements on and above a diagonal, zeros below."""
 
@@ -4973,6 +5216,16 @@ def triu_indices(
     >>> import svod
     >>> svod.triu_indices(2, 2).tolist()
     [[0, 0, 1], [0, 1, 1]]
+    """
+
+def triu_indices_from(x: _Operand, /, k: builtins.int = 0) -> tuple[Tensor, Tensor]:
+    """Rows and columns of a matrix's elements on and above a diagonal, in row-major order: a pair, by which it is
+    indexed.
+
+    >>> import svod
+    >>> x = svod.Tensor([[1, 2], [3, 4]])
+    >>> x[svod.triu_indices_from(x)].tolist()
+    [1, 2, 4]
     """
 
 def true_divide(x1: Any, x2: Any, /) -> Tensor:
@@ -5133,6 +5386,24 @@ def unique_values(x: _Operand, /) -> Tensor:
     [1, 3]
     """
 
+def unpackbits(
+    x: _Operand,
+    /,
+    axis: builtins.int | None = None,
+    count: builtins.int | None = None,
+    bitorder: builtins.str = "big",
+    *,
+    dim: builtins.int | None = None,
+) -> Tensor:
+    """The eight bits of each `uint8` along an axis, of the flat tensor by default, as `uint8` of 0 and 1.
+
+    Of these the first `count`, with zeros behind them if there are fewer; of a negative one all but so many.
+
+    >>> import svod
+    >>> svod.unpackbits(svod.Tensor([5], dtype="uint8"), count=-2).tolist()
+    [0, 0, 0, 0, 0, 1]
+    """
+
 def unravel_index(indices: _Operand, shape: builtins.int | Sequence[builtins.int], /) -> tuple[Tensor, ...]:
     """The positions along each dimension of a shape that positions of the flat tensor are.
 
@@ -5250,6 +5521,14 @@ def vecdot(x1: Any, x2: Any, /, *, axis: builtins.int = -1, dim: builtins.int = 
     >>> import svod
     >>> svod.vecdot(svod.Tensor([[1, 2], [3, 4]]), svod.Tensor([10, 1])).tolist()
     [12, 34]
+    """
+
+def vecmat(x1: Any, x2: Any, /) -> Tensor:
+    """The products of vectors, of which the conjugates are taken, and matrices; dimensions before these broadcast.
+
+    >>> import svod
+    >>> svod.vecmat(svod.Tensor([1, 1]), svod.Tensor([[1, 2], [3, 4]])).tolist()
+    [4, 6]
     """
 
 def view_as_complex_copy(x: _Operand, /) -> Tensor:

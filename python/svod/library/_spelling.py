@@ -114,6 +114,8 @@ def public(function: Callable[..., Any]) -> Callable[..., Any]:
 
     call.__module__ = "svod"
     call._spelled = spelled  # type: ignore[attr-defined]
+    # Parameters that a signature shows, and that are others by another name.
+    call._others = frozenset(theirs for theirs, _ in renamed)  # type: ignore[attr-defined]
     _sign(call, [ours for _, ours in renamed])
     return call
 

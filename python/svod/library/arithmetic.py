@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from svod._place import device_of
 from svod._svod import (
     ArgumentError,
     DTypeError,
+    ShapeError,
     Tensor,
     _operands,
     _tensor,
@@ -27,6 +29,7 @@ __all__ = [
     "addcmul",
     "allclose",
     "array_equal",
+    "array_equiv",
     "clamp_max",
     "clamp_min",
     "conj_physical",
@@ -41,6 +44,7 @@ __all__ = [
     "gcd",
     "heaviside",
     "isclose",
+    "iscomplex",
     "isneginf",
     "isposinf",
     "isreal",
@@ -123,6 +127,21 @@ def array_equal(x1: Any, x2: Any, /, equal_nan: bool = False) -> bool:
     same = a == b
     if equal_nan:
         same = same | (a.isnan() & b.isnan())
+    return bool(same.all().item())
+
+
+def array_equiv(x1: Any, x2: Any, /) -> bool:
+    """Whether two tensors broadcast, and have the same elements then.
+
+    >>> import svod
+    >>> svod.array_equiv([1, 1], [[1], [1]]), svod.array_equiv([1, 2], [1, 2, 3])
+    (True, False)
+    """
+    a, b = _tensor(x1), _tensor(x2)
+    try:
+        same = a == b
+    except ShapeError:
+        return False
     return bool(same.all().item())
 
 
@@ -314,6 +333,16 @@ def isclose(x1: Any, x2: Any, /, rtol: float = 1e-5, atol: float = 1e-8, equal_n
     return close | (a.isnan() & b.isnan()) if equal_nan else close
 
 
+def iscomplex(x: Tensor, /) -> Tensor:
+    """Whether an element has an imaginary part.
+
+    >>> import svod
+    >>> svod.iscomplex(svod.Tensor([1 + 0j, 1j])).tolist()
+    [False, True]
+    """
+    return x.imag != 0 if x.is_complex() else zeros(*x.shape, dtype="bool", device=device_of(x))
+
+
 def isneginf(x: Tensor, /) -> Tensor:
     """Whether an element is -inf.
 
@@ -321,7 +350,7 @@ def isneginf(x: Tensor, /) -> Tensor:
     >>> svod.isneginf(svod.Tensor([-svod.inf, svod.inf])).tolist()
     [True, False]
     """
-    return x == -math.inf if x.dtype.is_floating_point else zeros(*x.shape, dtype="bool")
+    return x == -math.inf if x.dtype.is_floating_point else zeros(*x.shape, dtype="bool", device=device_of(x))
 
 
 def isposinf(x: Tensor, /) -> Tensor:
@@ -331,7 +360,7 @@ def isposinf(x: Tensor, /) -> Tensor:
     >>> svod.isposinf(svod.Tensor([-svod.inf, svod.inf])).tolist()
     [False, True]
     """
-    return x == math.inf if x.dtype.is_floating_point else zeros(*x.shape, dtype="bool")
+    return x == math.inf if x.dtype.is_floating_point else zeros(*x.shape, dtype="bool", device=device_of(x))
 
 
 def isreal(x: Tensor, /) -> Tensor:
@@ -341,7 +370,7 @@ def isreal(x: Tensor, /) -> Tensor:
     >>> svod.isreal(svod.Tensor([1 + 0j, 1j])).tolist()
     [True, False]
     """
-    return x.imag == 0 if x.is_complex() else zeros(*x.shape, dtype="bool") == 0
+    return x.imag == 0 if x.is_complex() else zeros(*x.shape, dtype="bool", device=device_of(x)) == 0
 
 
 def lcm(x1: Any, x2: Any, /) -> Tensor:

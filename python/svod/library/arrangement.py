@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from svod._place import made_beside
-from svod._svod import ArgumentError, ShapeError, Tensor, _tensor, cat, stack
+from svod._svod import ArgumentError, ArgumentTypeError, ShapeError, Tensor, _tensor, cat, stack
 from svod.library._axes import axis_of
 from svod.library._spelling import together
 from svod.library.manipulation import _extents, broadcast_arrays, moveaxis
@@ -18,6 +18,7 @@ __all__ = [
     "atleast_1d",
     "atleast_2d",
     "atleast_3d",
+    "block",
     "broadcast_tensors",
     "cartesian_prod",
     "channel_shuffle",
@@ -93,6 +94,25 @@ def atleast_3d(*tensors: Any) -> Any:
     (1, 3, 1)
     """
     return _each(tensors, _deep)
+
+
+def block(arrays: Any, /) -> Tensor:
+    """A tensor of blocks, nested lists of tensors: the innermost lists are joined along the last axis, those around
+    them along the one before, and so on.
+
+    >>> import svod
+    >>> svod.block([[svod.ones(2, 2), svod.zeros(2, 1)], [svod.zeros(1, 2), 5]]).tolist()
+    [[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 5.0]]
+    """
+    depth, leaves = _nested(arrays, 0)
+    parts = together(leaves)
+    rank = max(depth, *(one.ndim for one in parts))
+    several = iter([one.reshape(*[1] * (rank - one.ndim), *one.shape) for one in parts])
+
+    def joined(of: Any, axis: int) -> Tensor:
+        return cat([joined(one, axis + 1) for one in of], axis) if isinstance(of, list) else next(several)
+
+    return joined(arrays, rank - depth)
 
 
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
@@ -372,6 +392,20 @@ def vstack(tensors: Sequence[Any], /) -> Tensor:
     [[1, 2], [3, 4]]
     """
     return cat([_rows(one) for one in together(tensors)], 0)
+
+
+def _nested(arrays: Any, depth: int) -> tuple[int, list[Any]]:
+    """How deep lists are nested, everywhere alike, and what is in them, in order."""
+    if isinstance(arrays, tuple):
+        raise ArgumentTypeError("block: arrays: nested lists are expected, not a tuple")
+    if not isinstance(arrays, list):
+        return depth, [arrays]
+    if not arrays:
+        raise ArgumentError("block: arrays: a list without blocks")
+    inner = [_nested(one, depth + 1) for one in arrays]
+    if len({below for below, _ in inner}) > 1:
+        raise ArgumentError("block: arrays: lists are nested deeper at some places than at others")
+    return inner[0][0], [leaf for _, leaves in inner for leaf in leaves]
 
 
 def _each(tensors: tuple[Any, ...], changed: Any) -> Any:

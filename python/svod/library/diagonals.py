@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from svod._place import device_of
 from svod._svod import ArgumentError, ShapeError, Tensor, _tensor, arange, cat, eye, ones, where
 from svod.library._axes import axis_of
 from svod.library.indexed import argwhere
@@ -13,13 +14,17 @@ __all__ = [
     "block_diag",
     "diag",
     "diag_embed",
+    "diag_indices",
+    "diag_indices_from",
     "diagflat",
     "diagonal",
     "diagonal_scatter",
     "fill_diagonal",
     "trace",
     "tril_indices",
+    "tril_indices_from",
     "triu_indices",
+    "triu_indices_from",
     "vander",
 ]
 
@@ -70,6 +75,31 @@ def diag_embed(x: Tensor, /, offset: int = 0, axis1: int = -2, axis2: int = -1) 
     if first > second:
         made, first, second = made.mT, second, first
     return moveaxis(made, (-2, -1), (first, second))
+
+
+def diag_indices(n: int, ndim: int = 2) -> tuple[Tensor, ...]:
+    """The positions along each of `ndim` dimensions of extent `n` where all of them are equal.
+
+    >>> import svod
+    >>> x = svod.zeros(2, 2)
+    >>> x[svod.diag_indices(2)] = 5
+    >>> x.tolist()
+    [[5.0, 0.0], [0.0, 5.0]]
+    """
+    return (arange(n),) * ndim
+
+
+def diag_indices_from(x: Tensor, /) -> tuple[Tensor, ...]:
+    """As `diag_indices`, for a tensor, whose dimensions have one extent.
+
+    >>> import svod
+    >>> x = svod.Tensor([[1, 2], [3, 4]])
+    >>> x[svod.diag_indices_from(x)].tolist()
+    [1, 4]
+    """
+    if x.ndim < 2 or any(extent != x.shape[0] for extent in x.shape):
+        raise ShapeError(f"diag_indices_from: at least two dimensions of one extent are expected, not {x.shape}")
+    return (arange(x.shape[0], device=device_of(x)),) * x.ndim
 
 
 def diagflat(x: Tensor, /, offset: int = 0) -> Tensor:
@@ -153,6 +183,20 @@ def tril_indices(
     return at.to(dtype=dtype, device=device)
 
 
+def tril_indices_from(x: Tensor, /, k: int = 0) -> tuple[Tensor, Tensor]:
+    """Rows and columns of a matrix's elements on and below a diagonal, in row-major order: a pair, by which it is
+    indexed.
+
+    >>> import svod
+    >>> x = svod.Tensor([[1, 2], [3, 4]])
+    >>> x[svod.tril_indices_from(x)].tolist()
+    [1, 3, 4]
+    """
+    rows, columns = _matrix("tril_indices_from", x)
+    at = tril_indices(rows, columns, k, device=device_of(x))
+    return at[0], at[1]
+
+
 def triu_indices(
     row: int, col: int | None = None, offset: int = 0, *, dtype: Any = "int64", device: str | None = None
 ) -> Tensor:
@@ -164,6 +208,20 @@ def triu_indices(
     """
     at = argwhere(ones(row, row if col is None else col, dtype="bool").triu(offset)).T
     return at.to(dtype=dtype, device=device)
+
+
+def triu_indices_from(x: Tensor, /, k: int = 0) -> tuple[Tensor, Tensor]:
+    """Rows and columns of a matrix's elements on and above a diagonal, in row-major order: a pair, by which it is
+    indexed.
+
+    >>> import svod
+    >>> x = svod.Tensor([[1, 2], [3, 4]])
+    >>> x[svod.triu_indices_from(x)].tolist()
+    [1, 2, 4]
+    """
+    rows, columns = _matrix("triu_indices_from", x)
+    at = triu_indices(rows, columns, k, device=device_of(x))
+    return at[0], at[1]
 
 
 def vander(x: Tensor, /, N: int | None = None, increasing: bool = False) -> Tensor:
@@ -180,6 +238,14 @@ def vander(x: Tensor, /, N: int | None = None, increasing: bool = False) -> Tens
     if not (x.dtype.is_floating_point or x.dtype.is_complex):
         return x.cast("int64").unsqueeze(-1).pow(exponents)
     return x.unsqueeze(-1).pow(exponents.cast(x.dtype))
+
+
+def _matrix(name: str, x: Tensor) -> tuple[Any, Any]:
+    """The extents of a matrix."""
+    if x.ndim != 2:
+        raise ShapeError(f"{name}: a matrix is expected, not shape {x.shape}")
+    rows, columns = x.shape
+    return rows, columns
 
 
 def _matrices(name: str, x: Tensor, axis1: int, axis2: int) -> Tensor:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
-from svod._place import made_beside
-from svod._svod import ArgumentError, IndexError, ShapeError, Tensor, _operands, cat
+from svod._place import device_of, made_beside
+from svod._svod import ArgumentError, IndexError, ShapeError, Tensor, _operands, arange, cat, zeros
 from svod.library._axes import axis_of
 from svod.library._spelling import beside
+from svod.library.manipulation import _extents
 
-__all__ = ["append", "copy", "delete", "insert", "pad"]
+__all__ = ["append", "copy", "delete", "insert", "pad", "resize", "trim_zeros"]
 
 _MODES = ("constant", "edge", "reflect", "symmetric", "wrap")
 
@@ -123,6 +125,42 @@ def pad(x: Tensor, pad_width: Any, /, mode: str = "constant", *, constant_values
                 raise ShapeError(f"pad: axis {axis} of {x.shape} has nothing that {mode!r} could repeat")
             how: Any = mode
             x = _picked(x, axis, np.pad(np.arange(extent), (before, behind), mode=how))
+    return x
+
+
+def resize(x: Tensor, new_shape: Any, /) -> Tensor:
+    """The elements in row-major order in another shape, from the first on again as often as that takes.
+
+    >>> import svod
+    >>> svod.resize(svod.Tensor([1, 2, 3]), (2, 4)).tolist()
+    [[1, 2, 3, 1], [2, 3, 1, 2]]
+    """
+    shape = tuple(_extents(new_shape))
+    if any(isinstance(extent, int) and extent < 0 for extent in shape):
+        raise ArgumentError(f"resize: new_shape: extents that are not negative are expected, not {new_shape!r}")
+    size, many = math.prod(shape), x.numel()
+    if isinstance(many, int) and many == 0:
+        return zeros(*shape, dtype=x.dtype, device=device_of(x))
+    return x.flatten().take(arange(size, device=device_of(x)) % many, 0).reshape(*shape)
+
+
+def trim_zeros(x: Tensor, trim: str = "fb", /, axis: Any = None) -> Tensor:
+    """The tensor without zeros at the front, "f", and at the back, "b", of each axis, or of some; computed now.
+
+    >>> import svod
+    >>> svod.trim_zeros(svod.Tensor([0, 0, 1, 0, 2, 0])).tolist()
+    [1, 0, 2]
+    """
+    if not isinstance(trim, str) or trim.lower() not in ("fb", "bf", "f", "b"):
+        raise ArgumentError(f"trim_zeros: trim is 'f', 'b' or both, not {trim!r}")
+    given = range(x.ndim) if axis is None else (axis,) if isinstance(axis, int) else tuple(axis)
+    axes = [axis_of("trim_zeros", one, x.ndim) for one in given]
+    there = np.argwhere((x != 0).numpy())
+    for at in axes:
+        first, last = (there[:, at].min(), there[:, at].max() + 1) if len(there) else (0, 0)
+        first = first if "f" in trim.lower() else 0
+        last = last if "b" in trim.lower() or not len(there) else x.shape[at]
+        x = x.narrow(at, int(first), int(last - first))
     return x
 
 

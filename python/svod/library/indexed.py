@@ -10,7 +10,19 @@ from typing import Any
 import numpy as np
 
 from svod._place import known, made_beside
-from svod._svod import ArgumentError, ArgumentTypeError, ShapeError, Tensor, _tensor, arange, stack, where, zeros
+from svod._svod import (
+    ArgumentError,
+    ArgumentTypeError,
+    DTypeError,
+    IndexError,
+    ShapeError,
+    Tensor,
+    _tensor,
+    arange,
+    stack,
+    where,
+    zeros,
+)
 from svod.library._axes import axis_of
 from svod.library._spelling import beside
 from svod.library.manipulation import _extents, broadcast_shapes
@@ -29,6 +41,8 @@ __all__ = [
     "masked_scatter",
     "nonzero_static",
     "put",
+    "put_along_axis",
+    "ravel_multi_index",
     "select",
     "select_scatter",
     "slice_scatter",
@@ -237,6 +251,74 @@ def put(x: Tensor, index: Tensor, source: Tensor, accumulate: bool = False, /) -
     [[0.0, 0.0], [0.0, 1.0]]
     """
     return index_put(x.reshape(-1), (index.reshape(-1),), source.reshape(-1), accumulate).reshape(x.shape)
+
+
+def put_along_axis(x: Tensor, indices: Tensor, values: Any, /, axis: int | None, *, inplace: bool = True) -> Tensor:
+    """Puts values where indices along an axis are, or, with None, in the flat tensor, and gives the tensor back.
+
+    Indices and values broadcast with the other axes. As NumPy's it assigns to the tensor, unless it is told not to be
+    `inplace`. Of several values for one place the last stays.
+
+    >>> import svod
+    >>> x = svod.Tensor([[10, 30, 20], [60, 40, 50]])
+    >>> svod.put_along_axis(x, svod.argmax(x, axis=1, keepdims=True), 99, axis=1).tolist()
+    [[10, 99, 20], [99, 40, 50]]
+    """
+    flat, at = (x.flatten(), 0) if axis is None else (x, axis_of("put_along_axis", axis, x.ndim))
+    if indices.ndim != flat.ndim:
+        raise ShapeError(f"put_along_axis: indices: {flat.ndim} axes are expected, not shape {indices.shape}")
+    extent = flat.shape[at]
+    shape = broadcast_shapes(indices.shape, (*flat.shape[:at], 1, *flat.shape[at + 1 :]))
+    places = where(indices < 0, indices + extent, indices).expand(*shape)
+    given = beside(values, [x]).cast(x.dtype).expand(*shape)
+    made = flat.scatter(at, places, given).reshape(x.shape)
+    return x._become("put_along_axis", made) if inplace else made
+
+
+def ravel_multi_index(multi_index: Any, dims: Any, /, mode: Any = "raise", order: str = "C") -> Tensor:
+    """The positions in the flat tensor, of extents `dims`, that positions along each dimension are.
+
+    Positions outside are an error where they are known: in memory, when no function is traced. With `mode="wrap"` they
+    count modulo the extent, with `"clip"` they are the nearest inside; a tuple has a mode for each dimension. In the
+    order "F" the first dimension is the one whose neighbours are side by side.
+
+    >>> import svod
+    >>> svod.ravel_multi_index(([3, 6], [4, 5]), (7, 6)).tolist()
+    [22, 41]
+    """
+    extents = _extents(dims)
+    parts = list(multi_index)
+    modes = list(mode) if isinstance(mode, tuple) else [mode] * len(extents)
+    if len(parts) != len(extents) or len(modes) != len(extents):
+        message = f"positions along each of {len(extents)} dimensions are expected, not along {len(parts)}"
+        raise ArgumentError(f"ravel_multi_index: multi_index: {message}")
+    if order not in ("C", "F"):
+        raise ArgumentError(f"ravel_multi_index: order is 'C' or 'F', not {order!r}")
+    found: Any = Tensor(0, "int64")
+    by: Any = 1
+    along = list(zip(parts, extents, modes, strict=True))
+    for part, extent, how in reversed(along) if order == "C" else along:
+        found = found + placed("ravel_multi_index", _tensor(part), extent, how) * by
+        by = by * extent
+    result: Tensor = found
+    return result
+
+
+def placed(name: str, index: Tensor, extent: Any, mode: Any) -> Tensor:
+    """Positions as 64-bit integers, those outside of an extent as NumPy's modes have them."""
+    if index.dtype.is_floating_point or index.is_complex():
+        raise DTypeError(f"{name}: integers are expected, not {index.dtype.name}")
+    if mode not in ("raise", "wrap", "clip"):
+        raise ArgumentError(f"{name}: mode is 'raise', 'wrap' or 'clip', not {mode!r}")
+    whole = index.cast("int64")
+    if mode != "raise":
+        return whole % extent if mode == "wrap" else whole.clamp(0, extent - 1)
+    values = known(index)
+    if values is not None and isinstance(extent, int):
+        outside = (values < 0) | (values >= extent)
+        if outside.any():
+            raise IndexError(f"{name}: {values[outside].reshape(-1)[0]} is outside of an extent of {extent}")
+    return whole
 
 
 def select(x: Any, axis: Any, index: Any = None, /, *, default: Any = 0) -> Tensor:

@@ -6,10 +6,33 @@ from typing import Any
 
 import numpy as np
 
+from svod._place import device_of
 from svod._svod import ArgumentError, ShapeError, Tensor, _operands, _tensor, arange, cat, ones, stack, zeros
 from svod.library.reductions import _as_floats
 
-__all__ = ["polyadd", "polyder", "polyfit", "polyint", "polymul", "polysub", "polyval", "roots"]
+__all__ = ["poly", "polyadd", "polyder", "polydiv", "polyfit", "polyint", "polymul", "polysub", "polyval", "roots"]
+
+
+def poly(x: Tensor, /) -> Tensor:
+    """The polynomial that has these roots, or the characteristic one of a square matrix, whose roots are its
+    eigenvalues. Complex roots give complex coefficients.
+
+    >>> import svod
+    >>> svod.poly([1.0, 2.0]).tolist()
+    [1.0, -3.0, 2.0]
+    """
+    if x.ndim == 2 and x.shape[0] == x.shape[1] and x.shape[0] != 0:
+        from svod import linalg
+
+        made = poly(linalg.eigvals(_as_floats(x)))
+        return made if x.is_complex() else made.real
+    if x.ndim > 1:
+        raise ShapeError(f"poly: roots along one axis, or a square matrix, are expected, not shape {x.shape}")
+    zero_at = _as_floats(x.reshape(-1))
+    made = ones(1 if zero_at.shape[0] else (), dtype=zero_at.dtype, device=device_of(x))
+    for i in range(zero_at.shape[0]):
+        made = made.pad([(0, 1)]) - made.pad([(1, 0)]) * zero_at[i]
+    return made
 
 
 def polyadd(a1: Any, a2: Any, /) -> Tensor:
@@ -37,6 +60,30 @@ def polyder(p: Tensor, m: int = 1, /) -> Tensor:
         powers = arange(p.shape[0] - 1, 0, -1) if p.shape[0] > 1 else zeros(0, dtype="int64")
         p = p[:-1] * powers.cast(p.dtype)
     return p
+
+
+def polydiv(u: Any, v: Any, /) -> tuple[Tensor, Tensor]:
+    """The quotient of two polynomials, and what is left, which has one coefficient less than `v`, or one that is 0.
+
+    Unlike NumPy's what is left keeps leading zeros: how many there are depends on values.
+
+    >>> import svod
+    >>> [part.tolist() for part in svod.polydiv([1.0, 5.0, 8.0], [1.0, 2.0])]
+    [[1.0, 3.0], [2.0]]
+    """
+    rest, by = _operands(u, v)
+    rest, by = _as_floats(_line("polydiv", rest)), _as_floats(_line("polydiv", by))
+    m, n = rest.shape[0], by.shape[0]
+    quotient = []
+    for _ in range(m - n + 1):
+        quotient.append(rest[:1] / by[:1])
+        rest = (
+            (rest[:n] - quotient[-1] * by)[1:]
+            if rest.shape[0] == n
+            else cat([(rest[:n] - quotient[-1] * by)[1:], rest[n:]], 0)
+        )
+    nothing = zeros(1, dtype=rest.dtype, device=device_of(rest))
+    return cat(quotient, 0) if quotient else nothing, rest if rest.shape[0] else nothing
 
 
 def polyfit(x: Tensor, y: Tensor, deg: int, /, *, rcond: float | None = None, w: Tensor | None = None) -> Tensor:

@@ -25,11 +25,13 @@ __all__ = [
     "grouped_mm",
     "inner",
     "kron",
+    "matvec",
     "mm",
     "mv",
     "tensordot",
     "vdot",
     "vecdot",
+    "vecmat",
 ]
 
 
@@ -190,6 +192,19 @@ def kron(x1: Any, x2: Any, /) -> Tensor:
     return (apart * beside).reshape(tuple(m * n for m, n in zip(a.shape, b.shape, strict=True)))
 
 
+def matvec(x1: Any, x2: Any, /) -> Tensor:
+    """The products of matrices and vectors, in the last two dimensions and the last; the others broadcast.
+
+    >>> import svod
+    >>> svod.matvec(svod.Tensor([[1, 2], [3, 4]]), svod.Tensor([[1, 0], [0, 1]])).tolist()
+    [[1, 3], [2, 4]]
+    """
+    a, b = _operands(x1, x2)
+    if a.ndim < 2 or b.ndim < 1:
+        raise ShapeError(f"matvec: matrices and vectors are expected, not shapes {a.shape} and {b.shape}")
+    return (a @ b.unsqueeze(-1)).squeeze(-1)
+
+
 def mm(x: Tensor, mat2: Tensor, /) -> Tensor:
     """The product of two matrices.
 
@@ -262,6 +277,19 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
     if a.shape[axis] != b.shape[axis]:
         raise ShapeError(f"vecdot: the extents of axis {axis} of {a.shape} and {b.shape} differ")
     return (a.conj().movedim(axis, -1) * b.movedim(axis, -1)).sum(-1, dtype=a.dtype)
+
+
+def vecmat(x1: Any, x2: Any, /) -> Tensor:
+    """The products of vectors, of which the conjugates are taken, and matrices; dimensions before these broadcast.
+
+    >>> import svod
+    >>> svod.vecmat(svod.Tensor([1, 1]), svod.Tensor([[1, 2], [3, 4]])).tolist()
+    [4, 6]
+    """
+    a, b = _operands(x1, x2)
+    if a.ndim < 1 or b.ndim < 2:
+        raise ShapeError(f"vecmat: vectors and matrices are expected, not shapes {a.shape} and {b.shape}")
+    return (a.conj().unsqueeze(-2) @ b).squeeze(-2)
 
 
 def _plus(name: str, x: Tensor, product: Tensor, beta: Any, alpha: Any) -> Tensor:

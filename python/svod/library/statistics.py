@@ -6,12 +6,12 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from svod._svod import Tensor, cat, ones, where, zeros
+from svod._svod import DTypeError, Tensor, _operands, cat, ones, where, zeros
 from svod.library._axes import axis_of
 from svod.library.manipulation import _one_slice
 from svod.library.reductions import _as_floats, _without_nan
 
-__all__ = ["cumulative_prod", "cumulative_sum", "nancumprod", "nancumsum", "unwrap"]
+__all__ = ["cumulative_prod", "cumulative_sum", "ediff1d", "nancumprod", "nancumsum", "unwrap"]
 
 
 def cumulative_prod(
@@ -40,6 +40,25 @@ def cumulative_sum(
     [0, 2, 5]
     """
     return _scanned(x, Tensor.cumsum, zeros if include_initial else None, axis, dtype)
+
+
+def ediff1d(x: Tensor, /, to_end: Any = None, to_begin: Any = None) -> Tensor:
+    """The differences of neighbours in the flat tensor, between what is put at the beginning and at the end.
+
+    >>> import svod
+    >>> svod.ediff1d(svod.Tensor([1, 4, 9]), to_begin=0, to_end=[7, 8]).tolist()
+    [0, 3, 5, 7, 8]
+    """
+    flat = x.flatten()
+    parts = [flat[1:] - flat[:-1]]
+    for name, given in (("to_begin", to_begin), ("to_end", to_end)):
+        if given is None:
+            continue
+        added, _ = _operands(given, flat)
+        if added.dtype != flat.dtype:
+            raise DTypeError(f"ediff1d: {name}: what {flat.dtype.name} can hold is expected, not {added.dtype.name}")
+        parts.insert(0 if name == "to_begin" else len(parts), added.flatten())
+    return cat(parts, 0)
 
 
 def nancumprod(x: Tensor, /, axis: int | None = None, dtype: Any = None) -> Tensor:

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from svod import _svod
-from svod._svod import DTypeError, Tensor, _operands
+from svod._svod import DTypeError, Tensor, _operands, where
 from svod.library.arithmetic import deg2rad, rad2deg
+from svod.library.elementwise import copysign, nextafter
+from svod.library.reductions import _as_floats
 
 __all__ = [
     "around",
     "conjugate",
     "degrees",
+    "divmod",
     "fabs",
     "invert",
     "left_shift",
     "mod",
+    "modf",
     "power",
     "radians",
     "right_shift",
     "rint",
+    "spacing",
 ]
 
 
@@ -51,6 +57,17 @@ def degrees(x: Tensor, /) -> Tensor:
     [0.0]
     """
     return rad2deg(x)
+
+
+def divmod(x1: Any, x2: Any, /) -> tuple[Tensor, Tensor]:
+    """The quotients, rounded down, and what is left: `floor_divide` and `remainder`.
+
+    >>> import svod
+    >>> [part.tolist() for part in svod.divmod(svod.Tensor([7, -7]), 3)]
+    [[2, -3], [1, 2]]
+    """
+    first, second = _operands(x1, x2)
+    return first // second, first % second
 
 
 def fabs(x: Tensor, /) -> Tensor:
@@ -95,6 +112,18 @@ def mod(x1: Any, x2: Any, /) -> Tensor:
     return _svod.remainder(*_operands(x1, x2))
 
 
+def modf(x: Tensor, /) -> tuple[Tensor, Tensor]:
+    """What is behind the point, and what is before it, both with the sign of the number.
+
+    >>> import svod
+    >>> [part.tolist() for part in svod.modf(svod.Tensor([2.5, -0.5]))]
+    [[0.5, -0.5], [2.0, -0.0]]
+    """
+    x = _real_floats("modf", x)
+    whole = copysign(x.trunc(), x)
+    return copysign(where(x.isinf(), 0.0, x - whole), x), whole
+
+
 def power(x1: Any, x2: Any, /) -> Tensor:
     """As `svod.pow`.
 
@@ -133,3 +162,23 @@ def rint(x: Tensor, /) -> Tensor:
     [0.0, 2.0]
     """
     return x.round()
+
+
+def spacing(x: Tensor, /) -> Tensor:
+    """How far a number is from the next one that its type has, away from zero; negative where the number is.
+
+    >>> import svod
+    >>> svod.spacing(svod.Tensor([1.0])).item() == svod.finfo("float32").eps
+    True
+    """
+    x = _real_floats("spacing", x)
+    magnitude = x.abs()
+    far = nextafter(magnitude, math.inf) - magnitude
+    return where(x < 0, -far, far)
+
+
+def _real_floats(name: str, x: Tensor) -> Tensor:
+    """Real numbers as floats."""
+    if x.is_complex():
+        raise DTypeError(f"{name}: real numbers are expected, not {x.dtype.name}")
+    return _as_floats(x)
