@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -37,6 +38,7 @@ __all__ = [
     "enable_grad",
     "grad",
     "hessian",
+    "is_differentiating",
     "is_grad_enabled",
     "jacobian",
     "jvp",
@@ -117,6 +119,18 @@ class _Parameters:
     first: int
 
 
+class _Nesting(threading.local):
+    depth = 0
+
+
+_running = _Nesting()
+
+
+def is_differentiating() -> bool:
+    """Whether a function runs in this thread whose derivative is taken: what a plan computes would have none."""
+    return _running.depth > 0
+
+
 class _Arguments:
     """Arguments that derivatives are taken by: their tensors, as variables while the function runs."""
 
@@ -152,11 +166,13 @@ class _Arguments:
         self.variables = _variables(self._function, self._tensors)
         self._watched = _watch(self._modules)
         self._before = _set_grad_enabled(True)
+        _running.depth += 1
         # Other handles, which outlive the time in which those of modules are variables.
         self.of_modules = [+parameter for parameter in self._modules]
         return [self._given(structure) for structure in self._structure]
 
     def __exit__(self, *exception: object) -> None:
+        _running.depth -= 1
         _set_grad_enabled(self._before)
         _unwatch(self._watched)
 

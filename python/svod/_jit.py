@@ -18,6 +18,7 @@ import numpy as np
 
 from svod._bindings import undo
 from svod._effects import Effects
+from svod._grad import is_differentiating
 from svod._module import Module
 from svod._reach import Outside, Reached, Written
 from svod._signature import Signature
@@ -130,8 +131,8 @@ class Jitted(Generic[P, R]):
             raise ArgumentError(f"jit: {self._name} has no parameter {sorted(unknown)}, whose shape is declared")
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        if is_batching():
-            # An example of `vmap` has no elements that a plan could be run on.
+        if is_batching() or is_differentiating():
+            # An example of `vmap` has no elements that a plan could be run on, and what a plan computes no derivative.
             return self._function(*args, **kwargs)
         call = None if kwargs else _call(args, Module)
         sizes: list[Size] = []

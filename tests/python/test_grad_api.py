@@ -478,3 +478,23 @@ def test_a_jacobian_of_nothing_has_the_type_of_the_argument() -> None:
     x = svod.Tensor([1.0, 2.0], dtype="float64")
     empty = svod.jacobian(lambda x: x[:0])(x)
     assert empty.shape == (0, 2) and empty.dtype == svod.float64
+
+
+def test_functions_of_jit_have_derivatives() -> None:
+    f = svod.jit(lambda x: x * x * x)
+    scale = svod.jit(lambda model, x: model(x).sum())
+    x, ones = svod.Tensor([1.0, 2.0]), svod.ones(2)
+    assert svod.grad(lambda x: f(x).sum())(x).tolist() == [3, 12]
+    assert svod.grad(lambda x: (f(x) + x).sum())(x).tolist() == [4, 13]
+    value, gradient = svod.value_and_grad(svod.jit(lambda x: f(x).sum()))(x)
+    assert (value.item(), gradient.tolist()) == (9, [3, 12])
+    assert svod.vjp(f, x)[1](ones)[0].tolist() == [3, 12]
+    assert svod.jvp(f, [x], [ones])[1].tolist() == [3, 12]
+    assert svod.jacobian(f)(x).tolist() == [[3, 0], [0, 12]]
+    assert svod.hessian(lambda x: f(x).sum())(x).tolist() == [[6, 0], [0, 12]]
+    assert svod.jit(svod.grad(lambda x: f(x).sum()))(x).tolist() == [3, 12]
+    layer = svod.nn.Linear(2, 1)
+    assert svod.grad(scale)(layer, x)["weight"].tolist() == [[1, 2]]
+    # Elsewhere it is a plan's output, as before.
+    f(x)
+    assert f.traces == 1

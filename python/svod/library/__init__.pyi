@@ -4366,7 +4366,7 @@ def reshape(x: _Operand, /, shape: Sequence[builtins.int], *, copy: builtins.boo
     written to.
     """
 
-def resize(x: _Operand, new_shape: Any, /) -> Tensor:
+def resize(x: _Operand, new_shape: builtins.int | Sequence[builtins.int], /) -> Tensor:
     """The elements in row-major order in another shape, from the first on again as often as that takes.
 
     >>> import svod

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -128,7 +129,7 @@ def pad(x: Tensor, pad_width: Any, /, mode: str = "constant", *, constant_values
     return x
 
 
-def resize(x: Tensor, new_shape: Any, /) -> Tensor:
+def resize(x: Tensor, new_shape: int | Sequence[int], /) -> Tensor:
     """The elements in row-major order in another shape, from the first on again as often as that takes.
 
     >>> import svod
