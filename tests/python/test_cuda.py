@@ -241,6 +241,7 @@ OPERANDS = {
     "flipped": lambda x, w, at: (x.flip(0), w.flip(1)),
     "repeated": lambda x, w, at: (x.reshape(1, 128, 64).expand(2, 128, 64).reshape(256, 64), w),
     "of other elements": lambda x, w, at: (x.cast("int8").cast(x.dtype), w),
+    "of two types": lambda x, w, at: (x.cast("bfloat16").cast("float32"), w.cast("float32")),
 }
 
 

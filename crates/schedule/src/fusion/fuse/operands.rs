@@ -37,7 +37,7 @@ impl Fuse<'_> {
         let factors: Vec<Factor> = self.graph.sources(product).iter().filter_map(|f| self.factor(*f)).collect();
         let [a, b] = &factors[..] else { return };
         let other = |own: &Factor, other: &Factor| own.widened.filter(|_| own.dtype != other.dtype);
-        let found = [a.computed.or(other(a, b)), b.computed.or(other(b, a))];
+        let found = [other(a, b).or(a.computed), other(b, a).or(b.computed)];
         for node in found.into_iter().flatten() {
             let often = work / elements(&self.graph.nodes()[node as usize]).max(1) >= groups::OFTEN;
             if often && !self.roles.contains_key(&node) {

@@ -252,9 +252,8 @@ impl Pair<'_> {
     /// The points of the kernel that has most.
     fn points(&self) -> i64 {
         let of = |k: &Kernel| {
-            let stage = |s: &Stage| {
-                s.over.iter().chain(s.body.inner()).map(|a| extent(k, *a)).fold(1, i64::saturating_mul)
-            };
+            let stage =
+                |s: &Stage| s.over.iter().chain(s.body.inner()).map(|a| extent(k, *a)).fold(1, i64::saturating_mul);
             k.stages.iter().map(stage).max().unwrap_or(1)
         };
         of(&self.first.kernel).max(of(&self.second.kernel))
