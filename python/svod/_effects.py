@@ -44,7 +44,7 @@ class Effects:
         return bool(self._assigned or self._gradients or self.bindings)
 
     def holds(self) -> bool:
-        """Whether gradients, of the tensors whose they are, and their hooks are there now as they were for the trace."""
+        """Whether gradients, of the tensors whose they are, and their hooks are now as they were for the trace."""
         if not self._before:
             return True
         now = [tensor.grad is None for tensor in self.handles[self._assigned :]]

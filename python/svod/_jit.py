@@ -20,6 +20,7 @@ from svod._bindings import undo
 from svod._effects import Effects
 from svod._grad import is_differentiating
 from svod._module import Module
+from svod._place import device_of
 from svod._reach import Outside, Reached, Written
 from svod._signature import Signature
 from svod._steady import Steady, SteadyPlans
@@ -44,6 +45,7 @@ from svod._svod import (
     _signature,
     _Trace,
     _values_of,
+    get_default_device,
 )
 from svod._tree import key, rebuilder, rebuilt, taken
 from svod._vmap import is_batching
@@ -403,12 +405,14 @@ class Jitted(Generic[P, R]):
         given: list[Any] = []
         structure = taken((args, kwargs), given, _free)
         inputs: list[Tensor] = []
+        # Arrays of the host go where tensors are, else to the default device.
+        place = next((device_of(one) for one in given if isinstance(one, Tensor)), None) or get_default_device()
         for array, shape, name in zip(given, declared, self._parameters.names(*structure), strict=True):
             called = f"argument `{name}`"
             if isinstance(array, Tensor):
                 inputs.append(trace.placeholder_for(array, shape, called))
             else:
-                inputs.append(trace.placeholder(shape, array.dtype, called))
+                inputs.append(trace.placeholder(shape, array.dtype, called, None if place == "CPU" else place))
         args, kwargs = rebuilt(structure, inputs)
         reached = Reached(objects, self._written)
         found: list[Any] = []

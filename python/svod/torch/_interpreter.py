@@ -102,8 +102,10 @@ def _value(node: Node, values: Mapping[Node, Any], sizes: Sizes) -> Any:
         args = _placed(args, call.operands, results)
         if rule.promotion is not None:
             args = _promoted(rule, call.operands, args)
-        found = rule.function(call, *args, **options) if rule.takes_call else rule.function(*args, **options)
-        return _checked(results, found, sizes)
+        # What a rule makes itself is where its results are.
+        with svod.PrepareConfig(device=_device(results) or "CPU"):
+            found = rule.function(call, *args, **options) if rule.takes_call else rule.function(*args, **options)
+            return _checked(results, found, sizes)
     except svod.Error as error:
         raise Refused(node, str(error)) from error
     except Exception as error:
@@ -131,8 +133,7 @@ def _arguments(given: Any, values: Mapping[Node, Any]) -> Any:
 
 def _placed(args: Any, operands: Any, results: Any) -> Any:
     """Operands where the result is: PyTorch takes indices and numbers from the host to a GPU by itself."""
-    first = results[0] if isinstance(results, (list, tuple)) else results
-    device = named(first.device) if isinstance(first, torch.Tensor) else None
+    device = _device(results)
 
     def placed(x: Any, operand: Any) -> Any:
         if isinstance(operand, (list, tuple)):
@@ -141,6 +142,12 @@ def _placed(args: Any, operands: Any, results: Any) -> Any:
         return x.to(device) if on_host else x
 
     return args if device is None else placed(list(args), list(operands))
+
+
+def _device(results: Any) -> str | None:
+    """The GPU that results are on; none for the host."""
+    first = results[0] if isinstance(results, (list, tuple)) else results
+    return named(first.device) if isinstance(first, torch.Tensor) else None
 
 
 def _promoted(rule: Rule, operands: Sequence[Any], args: Sequence[Any]) -> list[Any]:
