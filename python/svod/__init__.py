@@ -17,7 +17,7 @@ import importlib
 import sys
 from typing import TYPE_CHECKING
 
-from svod import _generator, _in_place
+from svod import _forms, _generator, _in_place
 from svod._control import cond, scan, while_loop
 from svod._errors import AxisError
 from svod._grad import (
@@ -444,6 +444,7 @@ __all__ = [
 # Packages that are imported when they are first named.
 _PACKAGES = ("fft", "linalg", "models", "nn", "onnx", "optim")
 
+_forms.install()
 _generator.install()
 _in_place.install()
 _load.install()

@@ -53,6 +53,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
         except _WRONG as error:
             explained = _explained(function, args, kwargs, error)
             if explained is None:
+                _rename(function, args, kwargs, error)
                 raise
             raise explained from error
 
@@ -117,7 +118,9 @@ def _explained(
         if type(error) is not ArgumentTypeError or function.__name__ == "forward":
             return None
         # Of a function that this one is made of; a module's function says what it is.
-        outer = _no_operand(function, args, kwargs) or ArgumentTypeError(f"{_name(function, args)}: {error}")
+        outer = _no_operand(function, args, kwargs) or ArgumentTypeError(
+            f"{_name(function, args)}: {_PRIVATE.sub('', str(error), count=1)}"
+        )
         for note in getattr(error, "__notes__", ()):
             outer.add_note(note)
         return outer
@@ -126,6 +129,33 @@ def _explained(
     kind = OutOfMemoryError if isinstance(error, MemoryError) else ArgumentError
     told = f", of {', '.join(plain)}" if plain else ""
     return kind(f"{_name(function, args)}: {error}{told}")
+
+
+# What errors of compiled functions that are not called by users begin with, and the notes of those that name none.
+_PRIVATE = re.compile(r"^(_[a-z]\w*: )(x: )?(tensor: )?")
+_NAMELESS = "while processing 'operands'"
+
+
+def _rename(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any], error: BaseException
+) -> None:
+    """Has an error that names a function of the package, or none, name that which was called, and the parameter."""
+    private = _PRIVATE.match(str(error))
+    nameless = _NAMELESS in getattr(error, "__notes__", ())
+    if not isinstance(error, Error) or not _is_ours(error) or not (private or nameless):
+        return
+    text = str(error)[private.end() if private else 0 :].removeprefix("tensor: ")
+    hints = _hints(function)
+    # Whose parameter is called otherwise here.
+    is_operand = private is None or private[2] is not None
+    for name, value in _bound(function, args, kwargs) if is_operand else ():
+        if hints.get(name) in (Any, Tensor, Tensor | None) and value is not None:
+            try:
+                _operands(value)
+            except Error:
+                text = f"{name}: {text}"
+                break
+    error.args = (f"{_name(function, args)}: {text}",)
 
 
 def _no_operand(

@@ -639,3 +639,19 @@ def test_a_computed_start_is_counted_from_the_end_once() -> None:
     for outside in (-7, 4):
         with pytest.raises(svod.IndexError):
             plan.execute(np.array(outside))
+
+
+def test_errors_name_what_was_called_and_its_parameter() -> None:
+    calls: list[tuple[Callable[[], Any], str]] = [
+        (lambda: svod.nonzero(["a"]), "nonzero: x: an array of <U1 cannot be a tensor"),
+        (lambda: svod.hypot([None], 1), "hypot: x1: an array of object cannot be a tensor"),
+        (lambda: svod.masked_scatter(svod.ones(2), 2**200, svod.ones(2)), "masked_scatter: mask: an array of object"),
+        (lambda: svod.concat([["a"], svod.ones(1)]), "concat: an array of <U1"),
+        (lambda: svod.diag([[1, 2], [3]]), "diag: x: setting an array element with a sequence"),
+        (lambda: svod.randint(0, 5, 2, dtype="real"), "randint: dtype: 'real' is not an element type"),
+        (lambda: svod.custom(np.sort, 2**200, shape=(3,), dtype="float32"), "custom: operands: an integer of at most"),
+    ]
+    for call, message in calls:
+        with pytest.raises(svod.Error) as caught:
+            call()
+        assert str(caught.value).startswith(message), str(caught.value)

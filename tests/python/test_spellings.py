@@ -357,3 +357,25 @@ def test_running_sums_of_a_vector_need_no_axis() -> None:
     assert svod.Tensor([1, 2, 3]).cumprod().tolist() == [1, 2, 6]
     with pytest.raises(svod.ArgumentError, match="along which axis"):
         svod.ones(2, 2).cumsum()
+
+
+def test_dimensions_are_transposed_in_numpys_forms_and_in_pytorchs() -> None:
+    a = np.arange(24).reshape(2, 3, 4)
+    x = svod.Tensor(a)
+    forms: list[tuple[Any, ...]] = [(), (None,), (2, 0, 1), ((2, 0, 1),), ([-1, 1, 0],)]
+    for axes in forms:
+        np.testing.assert_array_equal(x.transpose(*axes).numpy(), a.transpose(*axes))
+        np.testing.assert_array_equal(svod.transpose(x, *axes).numpy(), a.transpose(*axes))
+    for made in (x.transpose(0, 2), x.transpose(dim0=0, dim1=2), x.transpose(0, dim1=2), x.transpose(axis0=0, axis1=2)):
+        np.testing.assert_array_equal(made.numpy(), a.swapaxes(0, 2))
+    np.testing.assert_array_equal(svod.transpose(x, axes=(1, 0, 2)).numpy(), a.transpose((1, 0, 2)))
+    np.testing.assert_array_equal(svod.transpose(a.tolist(), 0, 1).numpy(), a.swapaxes(0, 1))
+    assert x[0, 0].transpose(0).shape == svod.Tensor([1, 2, 3, 4]).transpose().shape == (4,)
+    for call, kind, message in (
+        (lambda: x.transpose(0), svod.ShapeError, "do not order all dimensions"),
+        (lambda: x.transpose(0, 5), svod.AxisError, "transpose: axis 5 is out of range"),
+        (lambda: x.transpose(0, 1, 3), svod.AxisError, "axis 3 is out of range"),
+        (lambda: x.transpose(0, 1, 1), svod.ArgumentError, "name a dimension twice"),
+    ):
+        with pytest.raises(kind, match=message):
+            call()

@@ -5082,16 +5082,17 @@ def trace(
     5
     """
 
-def transpose(
-    x: _Operand,
-    /,
-    dim0: builtins.int | None,
-    dim1: builtins.int | None,
-    *,
-    axis0: builtins.int | None = None,
-    axis1: builtins.int | None = None,
-) -> Tensor:
-    """Two dimensions exchanged."""
+def transpose(x: _Operand, /, *axes: Any, **named: Any) -> Tensor:
+    """Two dimensions exchanged, as PyTorch has it: `x.transpose(0, 1)`.
+
+    NumPy's forms are taken where they are no pair: all dimensions in the order of a tuple, or of three or more
+    integers, and without any in reverse order.
+
+    >>> import svod
+    >>> x = svod.ones(2, 3, 4)
+    >>> x.transpose(0, 2).shape, x.transpose(2, 0, 1).shape, x.transpose((2, 0, 1)).shape, x.transpose().shape
+    ((4, 3, 2), (4, 2, 3), (4, 2, 3), (4, 3, 2))
+    """
 
 def transpose_copy(
     x: _Operand,
