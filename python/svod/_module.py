@@ -6,12 +6,14 @@ import functools
 import inspect
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeVar
 
 from svod._arguments import checked, checked_at_once, checked_init
 from svod._hooks import Hook, HookHandle, around
 from svod._place import place_of
 from svod._svod import ArgumentError, Error, Tensor, UnsupportedError, _enter_module, _leave_module, _set_grad_enabled
+
+Held = TypeVar("Held")
 
 __all__ = ["LoadedKeys", "Module", "StateError"]
 
@@ -183,6 +185,41 @@ class Module:
         setattr(self, name, tensor)
 
     @checked_at_once
+    def register_parameter(self, name: str, param: Tensor | None) -> None:
+        """Makes `param` the attribute `name`, as `self.name = param` does."""
+        setattr(self, name, param)
+
+    @checked_at_once
+    def add_module(self, name: str, module: Module | None) -> None:
+        """Makes `module` the attribute `name`, as `self.name = module` does."""
+        setattr(self, name, module)
+
+    @checked_at_once
+    def get_parameter(self, target: str) -> Tensor:
+        """The parameter of a dotted name.
+
+        >>> import svod
+        >>> svod.nn.Sequential(svod.nn.Linear(2, 3)).get_parameter("0.bias").shape
+        (3,)
+        """
+        slots = (slot for slot in _slots(self) if slot.persistent is None)
+        return _named("parameter", self, ((slot.name, slot.tensor) for slot in slots), target)
+
+    @checked_at_once
+    def get_buffer(self, target: str) -> Tensor:
+        """The buffer of a dotted name."""
+        slots = (slot for slot in _slots(self) if slot.persistent is not None)
+        return _named("buffer", self, ((slot.name, slot.tensor) for slot in slots), target)
+
+    @checked_at_once
+    def get_submodule(self, target: str) -> Module:
+        """The module of a dotted name; this one for an empty name."""
+        found: Module = self
+        for name in target.split(".") if target else ():
+            found = _named("module", found, _modules_in(found), name)
+        return found
+
+    @checked_at_once
     def named_parameters(self, prefix: str = "") -> Iterator[tuple[str, Tensor]]:
         """Every parameter with its dotted name, the names starting with `prefix`; one of several names by the first."""
         return _once(_slots(self, prefix), lambda slot: slot.persistent is None)
@@ -254,6 +291,22 @@ class Module:
                 moved[id(old)] = (old, new.requires_grad_() if old.requires_grad else new)
             slot.put(moved[id(old)][1])
         return self
+
+    def float(self) -> Self:
+        """`to("float32")`."""
+        return self.to("float32")
+
+    def double(self) -> Self:
+        """`to("float64")`."""
+        return self.to("float64")
+
+    def half(self) -> Self:
+        """`to("float16")`."""
+        return self.to("float16")
+
+    def bfloat16(self) -> Self:
+        """`to("bfloat16")`."""
+        return self.to("bfloat16")
 
     @checked_at_once
     def requires_grad_(self, requires_grad: bool = True) -> Self:
@@ -406,6 +459,14 @@ def _slots(module: Module, prefix: str = "", above: tuple[Module, ...] = ()) -> 
     for name, child in children:
         if not any(child is outer for outer in above):
             yield from _slots(child, f"{prefix}{name}.", above)
+
+
+def _named(what: str, module: Module, items: Iterator[tuple[str, Held]], name: str) -> Held:
+    """What has a name in a module; an error where nothing has."""
+    known = dict(items)
+    if name not in known:
+        raise ArgumentError(f"{type(module).__name__} has no {what} {name!r}: it has {list(known)[:8]}")
+    return known[name]
 
 
 def _once(slots: Iterator[_Slot], wanted: Callable[[_Slot], bool]) -> Iterator[tuple[str, Tensor]]:

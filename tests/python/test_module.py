@@ -261,3 +261,36 @@ def test_jit_sees_hooks_that_come_and_go() -> None:
     second.remove()
     first.remove()
     assert run(x).tolist() == [1]
+
+
+def test_pytorchs_ways_to_name_and_make_parts() -> None:
+    class Scaled(nn.Module):
+        def __init__(self) -> None:
+            self.w = nn.Parameter(svod.Tensor([2.0, 3.0]))
+            self.fixed = nn.Parameter([1.0], requires_grad=False)
+            self.add_module("body", nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2)))
+            self.register_parameter("bias", None)
+
+        def forward(self, x: svod.Tensor) -> svod.Tensor:
+            return self.w * x
+
+    model = Scaled()
+    assert [name for name, _ in model.named_parameters()][:3] == ["w", "fixed", "body.0.weight"]
+    assert model.w.requires_grad and not model.fixed.requires_grad and model.bias is None
+    model(svod.ones(2)).sum().backward()
+    assert model.w.grad.tolist() == [1.0, 1.0]
+    assert model.get_parameter("body.0.weight") is model.body[0].weight
+    assert model.get_buffer("body.1.running_mean") is model.body[1].running_mean
+    assert model.get_submodule("body.1") is model.body[1] and model.get_submodule("") is model
+    for act, says in (
+        (lambda: model.get_parameter("body.1.running_mean"), "Scaled has no parameter 'body.1.running_mean': it has"),
+        (lambda: model.get_submodule("body.7"), r"Sequential has no module '7': it has \['0', '1'\]"),
+        (lambda: model.get_buffer("w"), "Scaled has no buffer 'w'"),
+    ):
+        with pytest.raises(svod.ArgumentError, match=says):
+            act()
+    values = svod.Tensor([1.0])
+    assert not values.requires_grad and nn.Parameter(values).requires_grad and not values.requires_grad
+    for name, dtype in (("double", "float64"), ("half", "float16"), ("bfloat16", "bfloat16"), ("float", "float32")):
+        getattr(model, name)()
+        assert str(model.w.dtype) == dtype and str(model.body[1].num_batches_tracked.dtype) == "int64"

@@ -32,6 +32,7 @@ from svod.nn.loss import *  # noqa: F403
 from svod.nn.loss import __all__ as _loss
 from svod.nn.normalization import *  # noqa: F403
 from svod.nn.normalization import __all__ as _normalization
+from svod.nn.parameter import Parameter
 from svod.nn.recurrent import *  # noqa: F403
 from svod.nn.recurrent import __all__ as _recurrent
 from svod.nn.resize import *  # noqa: F403
@@ -45,6 +46,7 @@ __all__ = [
     "FunctionModule",
     "LoadedKeys",
     "Module",
+    "Parameter",
     "StateError",
     "functional",
     "init",
