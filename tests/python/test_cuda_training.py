@@ -218,6 +218,32 @@ def test_gradients_of_embeddings_and_scatters(rows, width, count, dtype):
     np.testing.assert_array_equal(made.numpy(), largest)
 
 
+@pytest.mark.parametrize(
+    ("shape", "weight", "options"),
+    [
+        ((4, 8, 20, 20), (16, 8, 3, 3), {"padding": 1}),
+        ((4, 9, 21, 18), (12, 9, 3, 2), {"stride": 2, "padding": 1}),
+        ((6, 8, 24, 24), (16, 4, 3, 3), {"groups": 2, "dilation": 2}),
+        ((3, 12, 900), (16, 12, 7), {"stride": 3}),
+    ],
+)
+@pytest.mark.parametrize("dtype", [svod.float32, svod.bfloat16])
+def test_convolutions(shape, weight, options, dtype):
+    """Large enough for windows as matrices."""
+    x, w = rounded(data(*shape), data(*weight, seed=1) * 0.2)
+    conv = getattr(torch.nn.functional, f"conv{len(shape) - 2}d")
+    made = conv(torch.from_numpy(x.astype(np.float64)), torch.from_numpy(w.astype(np.float64)), **options)
+    (g,) = rounded(data(*made.shape, seed=2))
+    wanted = exact(lambda x, w: (conv(x, w, **options) * torch.from_numpy(g.astype(np.float64))).sum(), x, w)
+
+    def gradients(x, w, g):
+        made = getattr(F, f"conv{len(shape) - 2}d")(x, w, **options)
+        return made, *(made * g).sum().gradient(x, w)
+
+    found = svod.jit(gradients)(*(on(a, dtype) for a in (x, w, g)))
+    check(found, [made.numpy(), *wanted], 1e-5 if dtype == svod.float32 else 6e-3)
+
+
 def test_steps_follow_pytorch():
     """A decoder's block with an embedding, cross entropy and AdamW."""
     words, width, length = 40, 32, 16

@@ -50,7 +50,9 @@ impl Choice<'_> {
         let (n, lanes) = (extent(k, column), self.lanes_across(0, column));
         let depth: i64 = axes.iter().map(|a| extent(k, *a)).fold(1, i64::saturating_mul);
         let written = k.stages[out].outs.iter().all(|o| matches!(o, Out::Param { .. }));
-        let narrow = if self.target.groups.is_some() { lanes.max(2) } else { 4 * lanes };
+        // Columns alone, and not those of a convolution's lines, say.
+        let alone = over.iter().all(|a| *a == column || extent(k, *a) == 1);
+        let narrow = if self.target.groups.is_some() && alone { lanes.max(2) } else { 4 * self.lanes(0) };
         if !mapped
             || !written
             || n < narrow

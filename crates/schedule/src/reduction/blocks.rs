@@ -86,7 +86,10 @@ fn block(node: &UOp) -> Result<Option<(&'static str, UOp)>, GraphError> {
             };
             made.map(|n| ("scatter in blocks", n))
         }
-        Op::Reduce(Monoid::Sum, axes) => contraction(node, axes)?.map(|n| ("contraction in blocks", n)),
+        Op::Reduce(Monoid::Sum, axes) => match Device::computes_on_host(node.device()) {
+            false if let Some(made) = product_of_windows(node, axes)? => Some(("windows as a matrix", made)),
+            _ => contraction(node, axes)?.map(|n| ("contraction in blocks", n)),
+        },
         _ => None,
     };
     Ok(found)
@@ -244,6 +247,75 @@ fn of_half_words(factor: &UOp) -> bool {
         node = source;
     }
     matches!(node.dtype(), DType::BF16 | DType::F16)
+}
+
+/// Whether a factor is windows, wherever they lie.
+fn is_of_windows(factor: &UOp) -> bool {
+    let mut node = factor.clone();
+    while node.op().is_movement() || matches!(node.op(), Op::Cast(_)) {
+        if matches!(node.op(), Op::Window(..)) {
+            return true;
+        }
+        let Some(source) = node.source() else { return false };
+        node = source;
+    }
+    false
+}
+
+/// A convolution, or a derivative of one, where there are kernels of products: that of two matrices, one of which are the
+/// windows in memory (Chellapilla et al. 2006).
+fn product_of_windows(node: &UOp, reduced: &[usize]) -> Result<Option<UOp>, GraphError> {
+    let Some(product) = node.source().filter(|p| *p.op() == Op::Alu(Alu::Mul) && p.dtype().is_float()) else {
+        return Ok(None);
+    };
+    let (Some(extents), factors) = (constant(product.shape()), product.sources()) else { return Ok(None) };
+    let own: Vec<Vec<usize>> = factors.iter().map(own_dimensions).collect();
+    let which = |of: &dyn Fn(&usize) -> bool| (0..extents.len()).filter(of).collect::<Vec<usize>>();
+    let points = |dims: &[usize]| dims.iter().map(|d| extents[*d]).fold(1, i64::saturating_mul);
+    let has = |side: usize, d: &usize| own[side].contains(d) || extents[*d] == 1;
+    let depth = which(&|d| reduced.contains(d));
+    let sides = [0, 1].map(|side| which(&|d| !reduced.contains(d) && has(side, d) && !has(1 - side, d)));
+    let outer = which(&|d| !reduced.contains(d) && has(0, d) && has(1, d));
+    let [b, k, m, n] = [&outer, &depth, &sides[0], &sides[1]].map(|dims| points(dims));
+    let known = outer.len() + depth.len() + sides[0].len() + sides[1].len() == extents.len();
+    let whole = known && depth.iter().all(|d| has(0, d) && has(1, d));
+    let windows = [0, 1].map(|side| is_of_windows(&factors[side]));
+    let bytes = b.saturating_mul(m.max(n)).saturating_mul(k).saturating_mul(product.dtype().bytes() as i64);
+    let work = b.saturating_mul(m).saturating_mul(n).saturating_mul(k);
+    if !whole
+        || windows[0] == windows[1]
+        || m.min(n) < registers::FEWEST_LANES
+        || k < groups::FEWEST_DEPTH
+        || work < groups::WORTH_WINDOWS
+        || bytes > groups::MOST_WINDOWS
+    {
+        return Ok(None);
+    }
+    let matrix = |side: usize| -> Result<UOp, GraphError> {
+        let part: Vec<(Size, Size)> = (0..extents.len())
+            .map(|d| (Size::ZERO, if has(side, &d) { Size::from(extents[d]) } else { Size::ONE }))
+            .collect();
+        let order = [&outer[..], &sides[side], &depth, &sides[1 - side]].concat();
+        let rows = if side == 0 { m } else { n };
+        // Windows of halves are halves: what is widened is widened as it is multiplied.
+        let (narrow, wide) = match (factors[side].op(), factors[side].source()) {
+            (Op::Cast(_), Some(source)) if source.dtype().is_float() => (source, true),
+            _ => (factors[side].clone(), false),
+        };
+        let made = narrow.shrink(part)?.permute(&order)?.reshape(shape(&[b, rows, k]))?.contiguous()?;
+        if wide { made.cast(product.dtype()) } else { Ok(made) }
+    };
+    let all = shape(&[b, m, n, k]);
+    let first = matrix(0)?.reshape(shape(&[b, m, 1, k]))?.expand(all.clone())?;
+    let second = matrix(1)?.reshape(shape(&[b, 1, n, k]))?.expand(all)?;
+    let sums = UOp::alu(Alu::Mul, &[first, second])?.reduce(Monoid::Sum, &[3])?;
+    let kept = [&outer[..], &sides[0], &sides[1]].concat();
+    let sums = sums.reshape(shape(&kept.iter().map(|d| extents[*d]).collect::<Vec<_>>()))?;
+    let mut order: Vec<usize> = (0..kept.len()).collect();
+    order.sort_by_key(|at| kept[*at]);
+    // Kernels of products write rows.
+    let is_same = order.iter().enumerate().all(|(at, of)| at == *of);
+    Ok(Some(if is_same { sums } else { sums.contiguous()?.permute(&order)? }))
 }
 
 fn contraction(node: &UOp, reduced: &[usize]) -> Result<Option<UOp>, GraphError> {

@@ -47,3 +47,8 @@ pub(crate) const BYTES_OF_POINT: f64 = 112e3;
 
 /// Threads that look at points side by side: as many as hide how long one waits.
 pub(crate) const THREADS_OF_SCATTER: i64 = 1 << 16;
+
+/// Convolutions whose windows are a matrix in memory: depth and multiplications at least, bytes at most.
+pub(crate) const FEWEST_DEPTH: i64 = 64;
+pub(crate) const WORTH_WINDOWS: i64 = 1 << 22;
+pub(crate) const MOST_WINDOWS: i64 = 1 << 29;

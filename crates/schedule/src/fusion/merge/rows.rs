@@ -181,7 +181,7 @@ impl Pair<'_> {
         let fits = self.caches.holds(row_bytes) || parts || (whole && self.is_one_fold());
         let parallel = points >= tasks::FEW || whole || self.points() <= tasks::CPU.task;
         let many = || points >= tasks::GROUPS.results || self.are_lines(&pairs);
-        let parallel = parallel && (self.on_host || (many() && self.keeps_groups_busy(&pairs, points, whole)));
+        let parallel = parallel && (self.on_host || (many() && self.keeps_groups_busy(&pairs, points, whole || !across)));
         let spared = shared.iter().map(|n| bytes(self.graph, *n)).fold(0, i64::saturating_add);
         (fits && parallel).then_some(SharedRows { pairs, spared, row_bytes })
     }
@@ -217,8 +217,9 @@ impl Pair<'_> {
         a.is_some() && a == b
     }
 
-    /// Whether groups of threads have enough rows to share. What is reduced over others than rows is one task's work.
-    fn keeps_groups_busy(&self, pairs: &[(AxisId, AxisId)], points: i64, whole: bool) -> bool {
+    /// Whether groups of threads have enough rows to share, or all that there are `along` memory. What is reduced over others
+    /// than rows is one task's work.
+    fn keeps_groups_busy(&self, pairs: &[(AxisId, AxisId)], points: i64, along: bool) -> bool {
         let by_row = |k: &Kernel, is_row: &dyn Fn(&AxisId) -> bool| {
             let rows: Vec<AxisId> = (0..k.axes.len() as u32).map(AxisId).filter(is_row).collect();
             let reduces = |s: &&Stage| matches!(s.body, Body::Reduce { .. });
@@ -227,7 +228,7 @@ impl Pair<'_> {
         let rows = by_row(&self.first.kernel, &|a| pairs.iter().any(|(_, y)| y == a))
             && by_row(&self.second.kernel, &|a| pairs.iter().any(|(x, _)| x == a));
         let of_row = self.points() / points.max(1);
-        let shared = rows && (points >= tasks::GROUPS.results || whole && of_row <= tasks::ROW_OF_GROUP);
+        let shared = rows && (points >= tasks::GROUPS.results || along && of_row <= tasks::ROW_OF_GROUP);
         shared || self.points() <= tasks::GROUPS.task || self.is_one_fold()
     }
 
