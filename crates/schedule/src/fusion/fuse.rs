@@ -27,7 +27,7 @@ mod whole;
 pub(crate) use shapes::merged;
 
 use crate::costs::limits::kernels::{MAX_MOVED, MAX_NODES};
-use crate::costs::limits::{code, groups, memory, tasks};
+use crate::costs::limits::{code, memory, tasks};
 use crate::costs::{Caches, Decision, Estimate, Repeated, Verdict};
 use crate::fusion::Purpose;
 use crate::graph::place::is_transfer;
@@ -369,30 +369,6 @@ impl Fuse<'_> {
         merged(value.shape_arc(), below.shape_arc()).is_some_and(|groups| !groups.iter().all(together))
     }
 
-    /// Whether a value is rows or elements at indices that are looked up, which kernels of products on GPUs do not.
-    fn is_looked_up(&self, node: NodeIndex) -> bool {
-        matches!(self.graph.nodes()[node as usize].op(), Op::Take(_) | Op::Gather(_)) && !self.is_on_host(node)
-    }
-
-    /// Whether a factor of a large product that is read many times is computed of no less memory than it is itself: kernels of
-    /// products on GPUs multiply what memory has.
-    fn is_worth_memory(&self, node: NodeIndex, wanted: &Wanted) -> bool {
-        let value = &self.graph.nodes()[node as usize];
-        let kernel = &self.kernels[wanted.kernel as usize];
-        let (scope, dims) = (wanted.access.scope, &wanted.access.dims);
-        let named = dims.iter().fold(0, |n, d| n | d.axes);
-        let is_factor = scope >> kernel.over.len().min(63) != 0 && scope & !named != 0;
-        let is_plain = dims.iter().all(|d| d.is_single() || d.axes == 0);
-        let work = kernel.extents.iter().copied().fold(1, i64::saturating_mul);
-        let bytes = elements(value).saturating_mul(value.dtype().bytes() as i64);
-        matches!(value.op(), Op::Alu(_))
-            && is_factor
-            && is_plain
-            && work >= groups::WORTH_A_KERNEL
-            && self.costs.operands[node as usize] >= bytes
-            && !self.is_on_host(node)
-    }
-
     /// Whether a value is computed by the host's processor.
     fn is_on_host(&self, node: NodeIndex) -> bool {
         Device::computes_on_host(self.graph.nodes()[node as usize].device())
@@ -440,9 +416,7 @@ impl Fuse<'_> {
         if is_transfer(self.graph, node) || (is_barrier(value.op()) && !matches!(value.op(), Op::Reduce(..))) {
             return Fate::Realize;
         }
-        if kernel.contraction
-            && (self.is_rearranged(node) || self.is_looked_up(node) || self.is_worth_memory(node, wanted))
-        {
+        if kernel.contraction && self.is_rearranged(node) {
             return Fate::Realize;
         }
         if (passes_on(value.op()) || self.is_widening(node)) && kernel.nodes < MAX_MOVED {

@@ -181,7 +181,8 @@ impl Pair<'_> {
         let fits = self.caches.holds(row_bytes) || parts || (whole && self.is_one_fold());
         let parallel = points >= tasks::FEW || whole || self.points() <= tasks::CPU.task;
         let many = || points >= tasks::GROUPS.results || self.are_lines(&pairs);
-        let parallel = parallel && (self.on_host || (many() && self.keeps_groups_busy(&pairs, points, whole || !across)));
+        let parallel =
+            parallel && (self.on_host || (many() && self.keeps_groups_busy(&pairs, points, whole || !across)));
         let spared = shared.iter().map(|n| bytes(self.graph, *n)).fold(0, i64::saturating_add);
         (fits && parallel).then_some(SharedRows { pairs, spared, row_bytes })
     }
