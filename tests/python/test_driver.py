@@ -96,6 +96,28 @@ svod.synchronize()
     assert done[kernels:] == ["graph"] * 4 or (done.count("graph") >= 2 and done[-1] == "graph")
 
 
+def test_steps_of_training_become_one_launch(run):
+    """Parameters and states of all sizes stay where they are from step to step."""
+    program = """
+shapes = [(16, 16), (16,), (80, 100), (3,), (100,)]
+weights = [svod.Tensor(np.ones(shape, np.float32), device="CUDA").requires_grad_() for shape in shapes]
+slopes = [svod.Tensor(np.ones(shape, np.float32), device="CUDA") for shape in shapes]
+optimizer = svod.optim.AdamW(weights, lr=1e-3)
+step = svod.jit(lambda: optimizer.step(slopes))
+for _ in range(12):
+    step()
+    svod.synchronize()
+    import sys
+    print("step", file=sys.stderr, flush=True)
+"""
+    _, told = run(program)
+    steps = [part.splitlines() for part in told.split("step\n")][-5:-1]
+    for step in steps:
+        done = [line.split(" of ")[0].split()[0] for line in step if line.startswith(("launch", "graph"))]
+        assert done.count("launch") <= 1 and "graph" in done, step
+        assert not [line for line in step if line.startswith("copy")], step
+
+
 EXPORTER = """
 class Exporter:
     def __init__(self, of):

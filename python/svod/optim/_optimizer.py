@@ -53,10 +53,19 @@ class ParamGroup(MutableMapping[str, Any]):
         new, old = self._owner._option(name, value), self._options.get(name)
         if isinstance(old, Tensor) and isinstance(new, Tensor) and new is not value:
             # The same tensor with another value: what was traced goes on with it.
-            old.assign(new)
+            old.assign(_moved(new, old))
         else:
-            self._options[name] = new
+            self._options[name] = new if new is value else self._placed(new)
         self._complete()
+
+    def _placed(self, option: Any) -> Any:
+        """An option's numbers in memory where the first parameter is, so that no step copies them there."""
+        if isinstance(option, tuple):
+            return tuple(map(self._placed, option))
+        like = self.params[0] if self.params else None
+        if like is None or like.device == "CPU" or not isinstance(like.device, str) or not isinstance(option, Tensor):
+            return option
+        return _at(option, like)
 
     def __delitem__(self, name: str) -> None:
         raise ArgumentError(f"{name} of a group of parameters is changed, not taken away")
@@ -79,7 +88,8 @@ class ParamGroup(MutableMapping[str, Any]):
         def placed(value: Any) -> Any:
             if isinstance(value, tuple):
                 return tuple(placed(number) for number in value)
-            return _moved(value, like) if isinstance(value, Tensor) else value
+            is_elsewhere = isinstance(value, Tensor) and value.device != like.device
+            return _moved(value, like) if is_elsewhere else value
 
         return SimpleNamespace(**{name: placed(value) for name, value in self._options.items()})
 
@@ -159,7 +169,9 @@ class Optimizer:
             raise ArgumentError(f"{type(self).__name__} has no {sorted(unknown)}: it has {sorted(self.defaults)}")
         made = ParamGroup(self, params, names)
         for name, value in self.defaults.items():
-            made._options[name] = self._option(name, group.get(name, value))
+            chosen = group.get(name, value)
+            option = self._option(name, chosen)
+            made._options[name] = option if option is chosen else made._placed(option)
         self._check(made)
         made._complete()
         self.param_groups.append(made)

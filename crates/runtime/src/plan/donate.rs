@@ -12,9 +12,10 @@ use super::op::PlanOp;
 use super::order::Order;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
-use svod_device::{Buffer, StorageId};
+use svod_device::{Buffer, DeviceSpec, StorageId};
 
-/// Bytes from which on it matters whether memory is fresh.
+/// Bytes from which on it matters to a host whether memory is fresh. Of a GPU, kernels on the same memory are one launch, so
+/// that it always matters there.
 const WORTH: usize = 4096;
 
 /// An output that may be written over an input.
@@ -111,7 +112,8 @@ impl Asked {
             };
             let (code, slot) = (op.code()?, slots(buffers[to].storage_id()).next()?);
             let over = slots(from).count() > 0 && slots(from).all(|s| code.replaceable(slot).any(|other| other == s));
-            let alike = input.bytes() == buffers[to].bytes() && input.bytes() >= WORTH;
+            let is_worth = input.bytes() >= WORTH || !matches!(buffers[to].device(), DeviceSpec::Cpu(_));
+            let alike = input.bytes() == buffers[to].bytes() && is_worth;
             (over && alike && !uses.writers.contains_key(&from)).then_some(Candidate { pair: *pair, from, writer })
         };
         let candidates: Vec<Candidate> = asked.pairs.iter().filter_map(candidate).collect();

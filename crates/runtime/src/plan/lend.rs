@@ -1,9 +1,10 @@
 //! Runs on memory that is not the plan's own: inputs are read where they lie, and outputs written
 //! to fresh memory, which stays with the caller.
 //!
-//! This takes no more than other pointers. It is possible for memory that only kernels of the host
-//! touch, through the one buffer that the plan has of it. Where an input or output is anything
-//! else, the plan runs on its own memory and the caller takes that of the outputs, as anybody may ([`super::output`]).
+//! This takes no more than other pointers. It is possible for memory that only kernels touch, through the one buffer that
+//! the plan has of it. Where an input or output is anything else (what a copy or a function of the host reads), the plan runs
+//! on its own memory and the caller takes that of the outputs, as anybody may ([`super::output`]). Kernels of a GPU may still
+//! run when a call returns: memory that is given up meanwhile is given to work that is handed over later only.
 
 use super::builder::{PlanInput, Role};
 use super::op::PlanOp;
@@ -58,7 +59,7 @@ impl Lending {
         let mut written = vec![false; buffers.len()];
         for &at in &order.order {
             let op = &ops[at];
-            if op.code().is_none_or(|code| code.hosts().is_none()) {
+            if op.code().is_none() {
                 op.buffers.iter().for_each(|b| may[*b] = false);
             }
             let writes: SmallVec<[usize; 4]> = op.accesses().filter(|a| a.1).map(|a| a.0).collect();

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use svod_device::{Buffer, DeviceError, Recorded};
 
 /// Sets of memory that are remembered.
-const MOST: usize = 4;
+const MOST: usize = 8;
 
 /// Kernels of one device, in their order.
 pub(super) struct Together {
