@@ -261,14 +261,17 @@ fn pow() {
 #[test]
 fn functions_by_an_instruction_for_powers_of_two_are_nearly_as_exact() {
     let mut eval = Eval::<f32>::new(true).with_power_of_two();
-    let [mut exp, mut tanh] = [0.0f64; 2];
+    let [mut exp, mut tanh, mut erf] = [0.0f64; 3];
     let wide: Vec<f32> = (0..=u32::MAX).step_by(9973).map(f32::from_bits).collect();
     let special = SPECIAL.iter().flat_map(|x| [*x as f32, -*x as f32]).chain([f32::NAN]);
     for x in wide.into_iter().chain(special) {
         exp = exp.max(ulps_f32(eval.unary(math::exp, x), f64::from(x).exp()));
         tanh = tanh.max(ulps_f32(eval.unary(math::tanh, x), f64::from(x).tanh()));
+        erf = erf.max(ulps_f32(eval.unary(math::erf, x), libm::erf(f64::from(x))));
     }
-    assert!(exp <= 2.0 && tanh <= 2.0, "{exp} {tanh}");
+    assert!(exp <= 2.0 && tanh <= 2.0 && erf <= 2.0, "{exp} {tanh} {erf}");
+    // So that 1 + erf(-x) is 0.
+    assert!([4.0, 5.0, 1e30, f32::INFINITY].into_iter().all(|x| eval.unary(math::erf, -x) == -1.0));
 }
 
 /// Evaluates as [`Eval`] does, and counts the products that underflow, for which processors take long.

@@ -13,7 +13,7 @@
 use super::operations::Operation;
 use super::{Function, Writer, global, ty};
 use std::fmt::Write;
-use svod_ir::linear::{Inst, Linear, Ty};
+use svod_ir::linear::{Block, Inst, Linear, Ty};
 use svod_ir::target::Target;
 
 /// How a function is called.
@@ -60,6 +60,8 @@ const BLOCK: u32 = 128;
 const LARGEST: u32 = 1024;
 /// Threads of a warp.
 pub const WARP: u32 = 32;
+/// Bytes of shared memory that blocks of operands have at most in a block of threads, unless one task needs more.
+const MOST_SHARED: u32 = 32 << 10;
 /// Bytes of a thread's widest access to memory.
 const WIDEST: u32 = 16;
 /// Lanes of the widest vector from which on threads share the vectors of a task: with fewer, most threads of a warp would
@@ -72,11 +74,13 @@ const SHARED: u32 = 16;
 pub struct Share {
     /// How many.
     pub threads: u32,
+    /// Threads of a block of a GPU: those of one task or of several.
+    block: u32,
 }
 
 impl Share {
     /// A task is a thread.
-    pub const ALONE: Share = Share { threads: 1 };
+    pub const ALONE: Share = Share { threads: 1, block: BLOCK };
 
     /// What fits the vectors of a list: so many threads that each access to memory is one of the widest of each. Vectors
     /// that have to be exchanged between threads in other ways than by reductions and single lanes stay whole.
@@ -96,7 +100,11 @@ impl Share {
         let loaded = loaded.filter(|(inst, _)| matches!(inst, Inst::Load { .. })).map(|(_, of)| *of);
         let bytes = linear.insts.iter().filter_map(accessed).chain(loaded).map(|of| of.lanes * of.dtype.bytes() as u32);
         let threads = bytes.max().unwrap_or(1) / WIDEST;
-        Share { threads: threads.clamp(WARP, LARGEST) }
+        let threads = threads.clamp(WARP, LARGEST);
+        // Tasks of several warps have a block each: they wait for all threads of it.
+        let shared: u32 = linear.blocks.iter().map(Block::bytes).sum();
+        let tasks = (MOST_SHARED / shared.max(1)).clamp(1, BLOCK / WARP);
+        Share { threads, block: if threads > WARP { threads } else { WARP << tasks.ilog2() } }
     }
 
     /// Lanes of a vector that a thread has.
@@ -104,9 +112,9 @@ impl Share {
         if self == Share::ALONE { lanes } else { (lanes / self.threads).max(1) }
     }
 
-    /// Threads of a block. Tasks of several warps have one each: they wait for all threads of it.
+    /// Threads of a block.
     pub fn block(self) -> u32 {
-        if self.threads > WARP { self.threads } else { BLOCK }
+        self.block
     }
 
     /// Tasks that a block does at one time.

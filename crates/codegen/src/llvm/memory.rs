@@ -14,7 +14,7 @@ pub(super) fn element(dtype: DType) -> &'static str {
 }
 
 /// As it is in memory: a bool is a byte.
-fn stored(of: Ty) -> Ty {
+pub(super) fn stored(of: Ty) -> Ty {
     if of.dtype == DType::Bool { of.with(DType::U8) } else { of }
 }
 
@@ -154,7 +154,7 @@ impl Function<'_> {
         }
     }
 
-    fn scope(&self, place: Place) -> String {
+    pub(super) fn scope(&self, place: Place) -> String {
         let n = match place {
             Place::Param(p) => p.index(),
             Place::Scratch(s) => self.linear.params.len() + s.index(),
@@ -195,7 +195,7 @@ pub(super) struct Hazards {
     read: Vec<Place>,
     written: Vec<Place>,
     /// What each value is a multiple of in all of its lanes, if it is an index: a power of two.
-    multiples: Vec<u64>,
+    pub(super) multiples: Vec<u64>,
 }
 
 /// Elements at most that a thread accesses at once.

@@ -9,6 +9,7 @@
 
 mod alike;
 mod alu;
+mod blocks;
 mod entry;
 mod memory;
 mod operations;
@@ -59,6 +60,7 @@ struct Function<'a> {
     /// The list with its whole vectors.
     whole: &'a Linear,
     hazards: memory::Hazards,
+    across: blocks::Blocks,
     body: String,
     declarations: &'a mut BTreeSet<String>,
     metadata: &'a mut Vec<String>,
@@ -172,6 +174,7 @@ impl<'a> Writer<'a> {
             linear,
             whole,
             hazards,
+            across: blocks::Blocks::default(),
             body: String::new(),
             declarations: &mut self.declarations,
             metadata: &mut self.metadata,
@@ -339,6 +342,7 @@ impl Function<'_> {
                 Inst::Const(c) => self.constants[v.index()] = Some(*c),
                 Inst::Range(extent) => {
                     self.settle();
+                    self.leave_blocks();
                     let blocks = [self.label(), self.label(), self.label()];
                     let [body, latch, exit] = &blocks;
                     if self.constants[extent.index()].is_some_and(|c| c.as_i64() > 0) {
@@ -356,6 +360,7 @@ impl Function<'_> {
                 Inst::EndRange => {
                     let Some((counter, extent, [body, latch, exit])) = open.pop() else { continue };
                     self.settle();
+                    self.leave_blocks();
                     self.line(format_args!("br label %{latch}"));
                     self.start_block(latch);
                     self.line(format_args!("%v{}.next = add nuw nsw i64 %v{}, 1", counter.0, counter.0));
@@ -366,6 +371,7 @@ impl Function<'_> {
                 }
                 Inst::If(cond) => {
                     self.settle();
+                    self.leave_blocks();
                     let (then, end) = (self.label(), self.label());
                     self.line(format_args!("br i1 {}, label %{then}, label %{end}", self.operand(*cond)));
                     self.start_block(then);
@@ -374,6 +380,7 @@ impl Function<'_> {
                 Inst::EndIf => {
                     let Some(end) = conditionals.pop() else { continue };
                     self.settle();
+                    self.leave_blocks();
                     self.line(format_args!("br label %{end}"));
                     self.start_block(end);
                 }
@@ -381,6 +388,7 @@ impl Function<'_> {
                     self.line(format_args!("store {}, ptr %a{}", self.typed(*value), slot.0));
                 }
                 Inst::Store { to, at, value, mask } => self.store(*to, *at, *value, *mask),
+                Inst::Copy { to, from, at, step, within } => self.copy_block(*to, *from, *at, *step, *within),
                 Inst::Tile(tile) => self.tile(tile),
                 Inst::Prefetch(from, at) => self.prefetch(*from, *at),
                 Inst::Barrier => {}
@@ -430,6 +438,7 @@ impl Function<'_> {
             Inst::Alike(vector, before) => self.alike(*vector, *before),
             Inst::Read(slot) => self.temporary(format_args!("load {}, ptr %a{}", ty(of), slot.0)),
             Inst::Load { from, at, mask, other } => self.load(v, *from, *at, *mask, *other),
+            Inst::Column(block, n) => self.column(v, *block, *n),
             // `instructions` takes care of all others.
             _ => return,
         };

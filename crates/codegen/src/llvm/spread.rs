@@ -17,6 +17,9 @@ use svod_ir::linear::{Ty, Val};
 /// their alignment.
 const ALIGNED_BYTES: u32 = 16;
 
+/// Bytes that a block shares for scalars of its warps.
+pub(super) const SLOTS: u32 = 8 * WARP;
+
 impl Function<'_> {
     /// Lanes of the whole vector.
     pub(super) fn whole(&self, v: Val) -> u32 {
@@ -162,8 +165,8 @@ impl Function<'_> {
 
     /// The pointer to a scalar of the memory that the block shares.
     pub(super) fn shared_slot(&mut self, dtype: DType, n: &str) -> String {
-        const SLOT: u32 = 8;
-        self.shared = self.shared.max(SLOT * WARP);
+        self.shared = self.shared.max(SLOTS);
+        const SLOT: u32 = SLOTS / WARP;
         let element = if dtype == DType::Bool { "i8" } else { scalar(dtype) };
         let step = SLOT as usize / dtype.bytes();
         let at = self.temporary(format_args!("mul i32 {n}, {step}"));
@@ -176,7 +179,7 @@ impl Function<'_> {
         }
     }
 
-    fn shared_pointer(&self) -> &'static str {
+    pub(super) fn shared_pointer(&self) -> &'static str {
         if self.form == Form::Simulated { "ptr" } else { "ptr addrspace(3)" }
     }
 
@@ -274,7 +277,13 @@ impl Function<'_> {
     }
 
     /// What `make` makes where a mask holds, else something else.
-    fn guarded(&mut self, mask: Option<&str>, of: Ty, other: String, make: impl FnOnce(&mut Self) -> String) -> String {
+    pub(super) fn guarded(
+        &mut self,
+        mask: Option<&str>,
+        of: Ty,
+        other: String,
+        make: impl FnOnce(&mut Self) -> String,
+    ) -> String {
         let Some(mask) = mask else { return make(self) };
         let (then, end) = (self.label(), self.label());
         let before = self.block.clone();

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use svod_dtype::{Const, DType};
 use svod_ir::alu::Alu;
-use svod_ir::linear::{Inst, Linear, Place, Slot, Ty, Val};
+use svod_ir::linear::{Block, BlockId, Inst, Linear, Place, Slot, Ty, Val};
 use svod_ir::pass::visit;
 
 /// A list under construction.
@@ -20,6 +20,7 @@ pub(super) struct Builder {
     slots: Vec<Ty>,
     slot_versions: Vec<u32>,
     versions: FxHashMap<Place, u32>,
+    blocks: Vec<Block>,
 }
 
 struct Value {
@@ -55,7 +56,7 @@ impl Builder {
     pub fn new() -> Self {
         let scopes = vec![Scope::new(Kind::Root, Vec::new(), Vec::new())];
         let (slots, slot_versions) = (Vec::new(), Vec::new());
-        Builder { scopes, values: Vec::new(), slots, slot_versions, versions: FxHashMap::default() }
+        Builder { scopes, values: Vec::new(), slots, slot_versions, versions: FxHashMap::default(), blocks: Vec::new() }
     }
 
     pub fn ty(&self, v: Val) -> Ty {
@@ -299,6 +300,28 @@ impl Builder {
         *self.versions.entry(place).or_default() += 1;
     }
 
+    /// How many loops and conditionals are open.
+    pub fn depth(&self) -> usize {
+        self.scopes.len()
+    }
+
+    /// Bytes of all blocks.
+    pub fn bytes_of_blocks(&self) -> u32 {
+        self.blocks.iter().map(Block::bytes).sum()
+    }
+
+    /// A block, which is to be copied before its columns are read.
+    pub fn block(&mut self, block: Block) -> BlockId {
+        self.blocks.push(block);
+        BlockId(self.blocks.len() as u32 - 1)
+    }
+
+    /// A column of a block that has been copied in the innermost scope.
+    pub fn column(&mut self, block: BlockId, n: u32) -> Val {
+        let (level, Block { dtype, rows, .. }) = (self.innermost(), self.blocks[block.index()]);
+        self.shared(level, Ty { dtype, lanes: rows }, Inst::Column(block, n), 0)
+    }
+
     pub fn slot(&mut self, ty: Ty) -> Slot {
         self.slots.push(ty);
         self.slot_versions.push(0);
@@ -385,6 +408,7 @@ impl Builder {
             linear.insts.push(inst);
         }
         linear.slots = self.slots;
+        linear.blocks = self.blocks;
         linear
     }
 }

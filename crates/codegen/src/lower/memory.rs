@@ -254,6 +254,7 @@ impl Lowering<'_> {
         valid: Option<(ExprId, Val)>,
         other: Const,
     ) -> Result<Val, LowerError> {
+        let guarded = valid.is_some();
         let valid = match valid.and_then(|(_, mask)| self.b.as_const(mask)) {
             Some(c) if !c.as_bool() => return Ok(self.b.constant(other)),
             Some(_) => None,
@@ -262,6 +263,11 @@ impl Lowering<'_> {
         let mask = valid.map(|(_, mask)| mask);
         if let Some(window) = self.window(from, index, valid) {
             return self.load_window(dtype, window, mask, other);
+        }
+        if let Some(column) = self.column(dtype, from, index, guarded)? {
+            let Some(mask) = mask else { return Ok(column) };
+            let other = self.b.constant(other);
+            return Ok(self.b.alu(Alu::Where, &[mask, column, other]));
         }
         let Memory::Flat { place, .. } = self.memory(from) else {
             let value = self.read_register(from, index)?;

@@ -6,6 +6,7 @@
 //! floats.
 
 mod alu;
+mod block;
 mod builder;
 mod error;
 mod expr;
@@ -28,7 +29,7 @@ use svod_ir::alu::Alu;
 use svod_ir::expr::{ExprId, Mem, ParamId};
 use svod_ir::linear::{Inst, Linear, Param, Place, Slot, Special, Ty, Val};
 use svod_ir::lowered::{Loop, LoopKind, Lowered, Phase, Stmt};
-use svod_ir::size::Variable;
+use svod_ir::size::{Size, Variable};
 use svod_ir::target::Target;
 
 /// The linear lists of a loop tree, one per phase, for a target. They are verified.
@@ -59,6 +60,8 @@ pub fn entry_names(lowered: &Lowered) -> Vec<String> {
 struct Lowering<'a> {
     b: Builder,
     phase: &'a Phase,
+    /// Shapes of the parameters.
+    shapes: Vec<&'a [Size]>,
     params: Vec<Memory>,
     temps: Vec<Memory>,
     /// Values of variables, of the grid's and of open loops' counters.
@@ -67,6 +70,12 @@ struct Lowering<'a> {
     vector: Option<(Variable, u32)>,
     /// The open loops that are laid out: their numbers of iterations, and which one this is.
     laid_out: Vec<(Variable, i64, i64)>,
+    /// How many loops and conditionals were open where the innermost of them was opened.
+    depth_of_laid_out: usize,
+    /// Blocks that have been copied.
+    blocks: Vec<block::Copied>,
+    /// The memories that the phase writes.
+    written: Vec<Mem>,
     target: &'a Target,
     /// Whether binary16 converts to binary32 in one instruction.
     half: bool,
@@ -90,8 +99,24 @@ impl<'a> Lowering<'a> {
         let env = FxHashMap::default();
         let half = has_half(target);
         let fuse = target.fma && !lowered.strict;
-        let laid_out = Vec::new();
-        let mut lowering = Lowering { b, phase, params, temps, env, vector: None, laid_out, target, half, fuse };
+        let (laid_out, blocks) = (Vec::new(), Vec::new());
+        let shapes = lowered.params.iter().map(|p| p.shape.as_slice()).collect();
+        let mut lowering = Lowering {
+            b,
+            phase,
+            shapes,
+            params,
+            temps,
+            env,
+            vector: None,
+            laid_out,
+            depth_of_laid_out: 0,
+            blocks,
+            written,
+            target,
+            half,
+            fuse,
+        };
         lowering.enter(lowered)?;
         lowering.body(&phase.body)?;
         let linear = lowering.b.finish(linear);
@@ -172,6 +197,8 @@ impl<'a> Lowering<'a> {
                 Ok(())
             }
             (_, extent) => {
+                let depth = self.b.depth();
+                let outer = std::mem::replace(&mut self.depth_of_laid_out, depth);
                 for i in 0..extent.unwrap_or(0) {
                     let counter = self.b.index(i);
                     self.env.insert(l.var.clone(), counter);
@@ -179,6 +206,8 @@ impl<'a> Lowering<'a> {
                     self.body(inner)?;
                     self.laid_out.pop();
                 }
+                self.blocks.retain(|copied| copied.depth != depth);
+                self.depth_of_laid_out = outer;
                 Ok(())
             }
         }

@@ -38,6 +38,17 @@ const LARGE_F32: [f64; 13] = [
 ];
 const CENTRE_F32: f64 = 2.4749999046325684;
 const LIMIT_F32: f64 = 3.950000047683716;
+/// log₂(1 - erf(x)), from 1 to `LARGEST_F32`, beyond which erf rounds to 1
+const TAIL_F32: [f64; 7] = [
+    -0.000510551268234849,
+    -1.6259737014770508,
+    -0.9207680225372314,
+    -0.1486481875181198,
+    0.03145647794008255,
+    -0.004240377340465784,
+    0.00026765806251205504,
+];
+const LARGEST_F32: f64 = 4.0;
 /// erf of all that is greater rounds to 1 in f32
 const LAST_F32: f64 = 3.92;
 /// (1 - erf(x)) e^(x²) (1 + 2x) in powers of (x - 2) / (x + 2), from 1 to 6
@@ -57,13 +68,14 @@ const LARGE_F64: [f64; 13] = [
     2.812896916209541e-05,
 ];
 
-/// The error function: a polynomial in x² up to 1; beyond, a polynomial in x (f32), or
-/// e^(-x²) times a polynomial of a rational map of x (f64; Shepherd and Laframboise 1981).
+/// The error function: a polynomial in x² up to 1; beyond, a polynomial in x (f32), 2 to the power of a shorter one where
+/// that is an instruction, or e^(-x²) times a polynomial of a rational map of x (f64; Shepherd and Laframboise 1981).
 pub fn erf<B: Ops>(b: &mut B, x: B::V) -> B::V {
     let sign = sign_bit(b, x);
     let a = b.fabs(x);
     let z = b.fmul(a, a);
     let (small, large) = match b.float() {
+        Float::F32 if b.has_power_of_two() => (in_turn(b, z, &SMALL_F32), large_by_instruction(b, a)),
         Float::F32 => (poly(b, z, &SMALL_F32), large_f32(b, a)),
         Float::F64 => (poly(b, z, &SMALL_F64), large_f64(b, a)),
     };
@@ -86,6 +98,23 @@ fn large_f32<B: Ops>(b: &mut B, x: B::V) -> B::V {
     let (one, last) = (b.fconst(1.0), b.fconst(LAST_F32));
     let beyond = b.flt(last, x);
     b.select(beyond, one, y)
+}
+
+/// A polynomial by Horner's rule: the fewest operations, of which other warps hide that each waits for the one before.
+fn in_turn<B: Ops>(b: &mut B, x: B::V, c: &[f64]) -> B::V {
+    let last = b.fconst(c[c.len() - 1]);
+    c[..c.len() - 1].iter().rev().fold(last, |sum, c| {
+        let c = b.fconst(*c);
+        b.mul_add(sum, x, c)
+    })
+}
+
+fn large_by_instruction<B: Ops>(b: &mut B, a: B::V) -> B::V {
+    let largest = b.fconst(LARGEST_F32);
+    let a = b.fmin(largest, a);
+    let exponent = in_turn(b, a, &TAIL_F32);
+    let (one, rest) = (b.fconst(1.0), b.power_of_two(exponent));
+    b.fsub(one, rest)
 }
 
 fn large_f64<B: Ops>(b: &mut B, a: B::V) -> B::V {

@@ -34,7 +34,7 @@
 //! | `pow`    | 1.13 / 1.14 | 2 (sampled)      | 1.11 / 1.02 |
 //!
 //! `sin`, `cos` and `tan` keep this for arguments of any size. Where a target has an instruction for 2^x (GPUs: `ex2.approx`, PTX
-//! ISA, 2 ulp), `exp2` is that, and `exp` and `tanh` are made with it, to 4 ulp.
+//! ISA, 2 ulp), `exp2` is that, and `exp`, `tanh` and `erf` are made with it, to 4 ulp.
 //!
 //! # Method
 //!

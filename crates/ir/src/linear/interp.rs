@@ -1,6 +1,6 @@
 //! The reference interpreter of the linear list: the oracle for compiled code.
 
-use super::{Inst, Linear, Place, Special, Tile, Val, VerifyError};
+use super::{BlockId, Inst, Linear, Place, Special, Tile, Val, VerifyError};
 use crate::alu::Alu;
 use crate::buffer::HostBuffer;
 use crate::lowered::Micro;
@@ -47,7 +47,9 @@ impl Linear {
         }
         let scratch = self.scratch.iter().map(|s| HostBuffer::zeros(s.dtype, s.len as usize)).collect();
         let slots = self.slots.iter().map(|ty| vec![Const::zero(ty.dtype); ty.lanes as usize]).collect();
-        let mut machine = Machine { linear: self, vals, buffers, scratch, slots, values: Vec::new(), at: 0 };
+        let block = |b: &super::Block| HostBuffer::zeros(b.dtype, b.rows as usize * b.columns as usize);
+        let blocks = self.blocks.iter().map(block).collect();
+        let mut machine = Machine { linear: self, vals, buffers, scratch, blocks, slots, values: Vec::new(), at: 0 };
         machine.run()
     }
 }
@@ -57,6 +59,7 @@ struct Machine<'a> {
     vals: &'a [i64],
     buffers: &'a mut [HostBuffer],
     scratch: Vec<HostBuffer>,
+    blocks: Vec<HostBuffer>,
     slots: Vec<Lanes>,
     values: Vec<Lanes>,
     at: usize,
@@ -111,6 +114,10 @@ impl Machine<'_> {
                 Inst::If(_) | Inst::EndIf | Inst::Barrier | Inst::Prefetch(..) => {}
                 Inst::Write(slot, v) => self.slots[slot.index()] = self.values[v.index()].clone(),
                 Inst::Store { to, at, value, mask } => self.store(*to, *at, *value, *mask)?,
+                Inst::Copy { to, from, at, step, within } => {
+                    let within = within.map(|of| of.map(|v| self.int(v)));
+                    self.copy(*to, *from, [self.int(*at), self.int(*step)], within)?;
+                }
                 Inst::Tile(tile) => self.tile(tile)?,
                 inst => self.values[name.index()] = self.value(inst, name)?,
             }
@@ -173,6 +180,10 @@ impl Machine<'_> {
                 lanes.map(|lane| Const::i64(DType::U32, count(lane) as i64)).collect()
             }
             Inst::Read(slot) => self.slots[slot.index()].clone(),
+            Inst::Column(block, n) => {
+                let columns = self.linear.blocks[block.index()].columns;
+                lanes.map(|row| self.blocks[block.index()].get(row * columns as usize + *n as usize)).collect()
+            }
             Inst::Load { from, at, mask, other } => lanes
                 .map(|lane| match self.masked_in(*mask, lane) {
                     true => self.read(*from, self.position(*at, lane)),
@@ -221,6 +232,26 @@ impl Machine<'_> {
         for lane in 0..self.values[value.index()].len() {
             if self.masked_in(mask, lane) {
                 self.write(to, self.position(at, lane), self.lane(value, lane))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies the rows and columns of a block that there are.
+    fn copy(
+        &mut self,
+        to: BlockId,
+        from: Place,
+        [at, step]: [i64; 2],
+        within: Option<[i64; 2]>,
+    ) -> Result<(), LinearError> {
+        let block = self.linear.blocks[to.index()];
+        let [rows, columns] = [block.rows, block.columns].map(i64::from);
+        let [some_rows, some_columns] = within.unwrap_or([rows, columns]);
+        for r in 0..rows.min(if some_columns > 0 { some_rows } else { 0 }) {
+            for c in 0..columns {
+                let value = self.read(from, at + r * step + c.min(some_columns - 1))?;
+                self.blocks[to.index()].set((r * columns + c) as usize, value);
             }
         }
         Ok(())

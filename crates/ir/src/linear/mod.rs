@@ -19,7 +19,8 @@
 //! * indices and extents are scalars of type `index`, except the index of a gather or scatter, which
 //!   is a vector; a mask is a `bool`, scalar or with the lanes of the access;
 //! * a memory's, a slot's and a value's types agree; lanes, extracted or inserted, exist;
-//! * nothing is written to a parameter that is only read.
+//! * nothing is written to a parameter that is only read;
+//! * the columns of a block have as many lanes as it has rows, and are read where it has been copied.
 
 mod interp;
 mod parse;
@@ -68,6 +69,8 @@ ids! {
     Slot "a";
     /// An array in the task's scratch block; prints as `s0`.
     ScratchId "s";
+    /// A block of an operand that lies across; prints as `b0`.
+    BlockId "b";
 }
 
 /// A scalar, or a vector of several lanes; prints as `f32` or `f32x8`.
@@ -263,6 +266,23 @@ pub enum Inst {
         /// Where it is written; everywhere, when absent.
         mask: Option<Val>,
     },
+    /// Copies a block of a memory, row after row: row `r` is what follows position `at + r * step`. A GPU copies along the
+    /// rows and reads along the columns, so that all of each line is used that comes from memory.
+    Copy {
+        /// The block.
+        to: BlockId,
+        /// The memory, which nothing writes.
+        from: Place,
+        /// Position of the first element.
+        at: Val,
+        /// Elements between rows.
+        step: Val,
+        /// How many rows and columns there are, if not all: rows beyond are not read, and hold anything; columns beyond are
+        /// as the last one. Without any rows or columns nothing is read.
+        within: Option<[Val; 2]>,
+    },
+    /// Value: a column of a block, an element of each row in each lane.
+    Column(BlockId, u32),
     /// Sets an accumulator.
     Write(Slot, Val),
     /// Value: the counter of a loop over `0..extent`, of type `index`.
@@ -284,13 +304,14 @@ pub enum Inst {
 impl Inst {
     /// Whether it gives a value.
     pub fn has_value(&self) -> bool {
-        use Inst::{Barrier, EndIf, EndRange, If, Prefetch, Store, Tile, Write};
-        !matches!(self, Store { .. } | Write(..) | EndRange | If(_) | EndIf | Barrier | Tile(_) | Prefetch(..))
+        use Inst::{Barrier, Copy, EndIf, EndRange, If, Prefetch, Store, Tile, Write};
+        let effect = matches!(self, Store { .. } | Write(..) | Copy { .. } | Barrier | Tile(_) | Prefetch(..));
+        !(effect || matches!(self, EndRange | If(_) | EndIf))
     }
 
     /// Whether it does nothing but give a value that depends on nothing but its operands.
     pub fn is_pure(&self) -> bool {
-        self.has_value() && !matches!(self, Inst::Read(_) | Inst::Load { .. } | Inst::Range(_))
+        self.has_value() && !matches!(self, Inst::Read(_) | Inst::Load { .. } | Inst::Column(..) | Inst::Range(_))
     }
 
     /// The operands, in the order of the text.
@@ -304,7 +325,7 @@ impl Inst {
     pub fn for_each_operand(&mut self, visit: &mut dyn FnMut(&mut Val)) {
         match self {
             Inst::Const(_) | Inst::Var(_) | Inst::Special(..) | Inst::Iota | Inst::Read(_) => {}
-            Inst::EndRange | Inst::EndIf | Inst::Barrier => {}
+            Inst::EndRange | Inst::EndIf | Inst::Barrier | Inst::Column(..) => {}
             Inst::Alu(_, args) => args.iter_mut().for_each(visit),
             Inst::Vector(args) => args.iter_mut().for_each(visit),
             Inst::Cast(v) | Inst::Bitcast(v) | Inst::Splat(v) | Inst::Extract(v, _) => visit(v),
@@ -313,6 +334,9 @@ impl Inst {
             Inst::Insert(a, _, b) | Inst::Shuffle(a, b, _) => [a, b].into_iter().for_each(visit),
             Inst::Load { at, mask, .. } => std::iter::once(at).chain(mask).for_each(visit),
             Inst::Store { at, value, mask, .. } => [at, value].into_iter().chain(mask).for_each(visit),
+            Inst::Copy { at, step, within, .. } => {
+                [at, step].into_iter().chain(within.iter_mut().flatten()).for_each(visit);
+            }
             Inst::Tile(t) => {
                 visit(&mut t.depth);
                 visit(&mut t.start);
@@ -351,6 +375,24 @@ pub struct Scratch {
     pub offset: u64,
 }
 
+/// A block of an operand that lies across: a vector of the task goes along its rows' first elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// Element type.
+    pub dtype: DType,
+    /// Number of rows.
+    pub rows: u32,
+    /// Number of columns.
+    pub columns: u32,
+}
+
+impl Block {
+    /// Size in bytes.
+    pub fn bytes(&self) -> u32 {
+        self.rows * self.columns * self.dtype.bytes() as u32
+    }
+}
+
 /// One phase of a kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Linear {
@@ -362,6 +404,8 @@ pub struct Linear {
     pub vars: Vec<Variable>,
     /// Scratch memory.
     pub scratch: Vec<Scratch>,
+    /// Blocks, undefined at the start.
+    pub blocks: Vec<Block>,
     /// Accumulators, undefined at the start.
     pub slots: Vec<Ty>,
     /// Type of each value, in order of definition.

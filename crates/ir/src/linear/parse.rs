@@ -1,7 +1,8 @@
 //! The linear list from its text form; see [`super::text`].
 
 use super::{
-    Inst, Linear, Param, Place, Scratch, ScratchId, Slot, Special, Tile, TileFetch, TileOperand, TileSpec, Ty, Val,
+    Block, BlockId, Inst, Linear, Param, Place, Scratch, ScratchId, Slot, Special, Tile, TileFetch, TileOperand,
+    TileSpec, Ty, Val,
 };
 use crate::alu::Alu;
 use crate::expr::ParamId;
@@ -40,7 +41,7 @@ struct Parser<'a> {
 impl Parser<'_> {
     fn declaration(&mut self) -> Result<bool> {
         let Token::Word(word) = self.lexer.peek() else { return Ok(false) };
-        if !["param", "var", "scratch", "slot"].contains(&word) {
+        if !["param", "var", "scratch", "block", "slot"].contains(&word) {
             return Ok(false);
         }
         self.lexer.next();
@@ -65,6 +66,15 @@ impl Parser<'_> {
             "slot" => {
                 let ty = self.ty()?;
                 self.linear.slots.push(ty);
+            }
+            "block" => {
+                let dtype = self.lexer.dtype()?;
+                self.lexer.expect("[")?;
+                let rows = self.number()?;
+                self.lexer.expect(",")?;
+                let columns = self.number()?;
+                self.lexer.expect("]")?;
+                self.linear.blocks.push(Block { dtype, rows, columns });
             }
             _ => {
                 let dtype = self.lexer.dtype()?;
@@ -184,6 +194,24 @@ impl Parser<'_> {
                 let value = self.val()?;
                 let mask = if self.lexer.eat_word("if") { Some(self.val()?) } else { None };
                 Inst::Store { to, at, value, mask }
+            }
+            "copy" => {
+                let to = BlockId(self.id("b")?);
+                self.lexer.expect("=")?;
+                let (from, at) = self.element()?;
+                self.lexer.expect_word("step")?;
+                let (step, mut within) = (self.val()?, None);
+                if self.lexer.eat_word("within") {
+                    let rows = self.val()?;
+                    self.lexer.expect(",")?;
+                    within = Some([rows, self.val()?]);
+                }
+                Inst::Copy { to, from, at, step, within }
+            }
+            "column" => {
+                let block = BlockId(self.id("b")?);
+                self.lexer.expect(",")?;
+                Inst::Column(block, self.number()?)
             }
             "write" => {
                 let slot = self.slot()?;

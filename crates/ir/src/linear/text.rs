@@ -17,7 +17,8 @@
 //! }
 //! ```
 //!
-//! `load p0[v1] if v5 else f32(0.0)` and `store p1[v1] = v4 if v5` have a mask. A
+//! `block b0: f32[128, 32]` declares a block of rows and columns, `copy b0 = p0[v1] step v2 within v3, v4` copies what there is
+//! of it, and `column b0, 5` is a column. `load p0[v1] if v5 else f32(0.0)` and `store p1[v1] = v4 if v5` have a mask. A
 //! parameter that is `written stream` is written past the caches. A `#` starts a comment.
 
 use super::{Inst, Linear, Special, Tile, TileFetch};
@@ -45,6 +46,9 @@ impl fmt::Display for Linear {
         }
         for (n, s) in self.scratch.iter().enumerate() {
             writeln!(f, "scratch s{n}: {}[{}] at {}", s.dtype.short(), s.len, s.offset)?;
+        }
+        for (n, b) in self.blocks.iter().enumerate() {
+            writeln!(f, "block b{n}: {}[{}, {}]", b.dtype.short(), b.rows, b.columns)?;
         }
         for (n, ty) in self.slots.iter().enumerate() {
             writeln!(f, "slot a{n}: {ty}")?;
@@ -101,6 +105,11 @@ impl Linear {
                 write!(f, "store {to}[{at}] = {value}")?;
                 mask.map_or(Ok(()), |mask| write!(f, " if {mask}"))
             }
+            Inst::Copy { to, from, at, step, within } => {
+                write!(f, "copy {to} = {from}[{at}] step {step}")?;
+                within.map_or(Ok(()), |[rows, columns]| write!(f, " within {rows}, {columns}"))
+            }
+            Inst::Column(block, n) => write!(f, "column {block}, {n}"),
             Inst::Write(slot, v) => write!(f, "write {slot} = {v}"),
             Inst::Range(extent) => write!(f, "range {extent} {{"),
             Inst::If(cond) => write!(f, "if {cond} {{"),

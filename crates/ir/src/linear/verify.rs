@@ -5,6 +5,9 @@ use crate::alu::Alu;
 use crate::pass::visit;
 use svod_dtype::DType;
 
+/// Elements of a block at most.
+const LARGEST_BLOCK: u64 = 1 << 16;
+
 /// What is wrong with a linear list, and at which instruction.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("instruction {at}: {fault}")]
@@ -140,6 +143,20 @@ impl Linear {
             Inst::Store { to, at, value, mask } => {
                 self.writable(*to)?;
                 self.place(*to)? == self.ty(*value).dtype && self.access(*at, *mask, self.ty(*value))
+            }
+            Inst::Copy { to, from, at, step, within } => {
+                let block = self.blocks.get(to.index()).ok_or(Fault::Memory)?;
+                if matches!(from, Place::Param(p) if self.params.get(p.index()).is_some_and(|p| p.written)) {
+                    return Err(Fault::Memory);
+                }
+                let indices = within.iter().flatten().chain([at, step]).all(|v| self.ty(*v) == index);
+                indices
+                    && self.place(*from)? == block.dtype
+                    && (1..=LARGEST_BLOCK).contains(&(u64::from(block.rows) * u64::from(block.columns)))
+            }
+            Inst::Column(block, n) => {
+                let block = self.blocks.get(block.index()).ok_or(Fault::Memory)?;
+                *n < block.columns && ty == Ty { dtype: block.dtype, lanes: block.rows }
             }
             Inst::Range(extent) => self.ty(*extent) == index && ty == index,
             Inst::If(cond) => self.ty(*cond) == Ty::scalar(DType::Bool),

@@ -136,11 +136,13 @@ impl Choice<'_> {
         let mut wanted = Tasks { left: tasks };
         let mut tasks = Vec::new();
         let mut serial = Vec::new();
+        let groups = self.target.groups.is_some();
         for axis in k.stages[out].over.iter().filter(|a| !how.has(**a)) {
             let at = self.at(out, *axis, 0);
-            if Some(*axis) == first {
+            // Where each point can be a task, no loop is left between it and the tasks that chunks of columns are.
+            if Some(*axis) == first || (groups && wanted.left >= extent(k, *axis)) {
                 tasks.push(at);
-                wanted.left /= extent(k, *axis);
+                wanted.left /= extent(k, *axis).max(1);
             } else if let Some(inside) = wanted.cut(self, &at, extent(k, *axis), |even| even) {
                 tasks.push(at);
                 serial.push(inside);

@@ -3,7 +3,7 @@
 use super::tasks::{Tasks, worth};
 use super::transpose::crossed;
 use super::{Choice, is_output};
-use crate::costs::limits::{code, memory, registers, steps, sums};
+use crate::costs::limits::{code, groups, memory, registers, steps, sums};
 use crate::costs::{code_of_stage, longest_chain};
 use crate::kernel::access::{
     bytes_of, contiguous, cost, extent, loads_only_constants, named_reads, round, round_up, steps_along, strided,
@@ -390,6 +390,7 @@ impl Choice<'_> {
         let mut outer = at.clone();
         // Threads that share a vector would do each point of a shorter round.
         let shared = self.target.groups.is_some();
+        let few = if shared && reduction { self.lanes_of_few(stage, axis, lanes, vectors) } else { lanes };
         let mut cut = |this: &mut Self, by: i64, to: To| {
             let tail = if shared && to == To::Vector { Tail::Mask } else { Tail::Rest };
             this.split(outer.clone(), by, tail);
@@ -400,7 +401,8 @@ impl Choice<'_> {
                 binds.push(Opt::Rfactor { at: outer.clone() });
             }
         };
-        let vectors = if reduction { self.accumulators(stage, lanes, vectors) } else { vectors };
+        let vectors = if reduction && few == lanes { self.accumulators(stage, lanes, vectors) } else { vectors };
+        let lanes = few;
         let short = reduction || cost(k) <= code::SHORT_BODY || k.is_plain_reduction(stage);
         // Operation by operation: a processor does not see the next of several long chains that follow one another.
         let chains = !short && extent(k, axis) >= registers::CHAINS * lanes && waits(k, stage);
@@ -413,6 +415,19 @@ impl Choice<'_> {
         // Lanes get accumulators once all loops are bound.
         binds.sort_by_key(|o| matches!(o, Opt::Rfactor { .. }));
         binds
+    }
+
+    /// Lanes of the vectors of a reduction of few results: twice as many, and so on, while that gives a multiprocessor
+    /// warps that it has not, vectors are not more than all of the points, and so many have accumulators of their own.
+    fn lanes_of_few(&self, stage: usize, axis: AxisId, mut lanes: i64, vectors: i64) -> i64 {
+        let k = self.kernel;
+        let results = k.stages[stage].over.iter().map(|a| extent(k, *a)).fold(1, i64::saturating_mul);
+        let mut warps = results;
+        let most = groups::FEWEST_WARPS * self.target.cores as i64;
+        while warps < most && 2 * lanes <= (steps::MAX_LANES as i64 / vectors).min(extent(k, axis)) {
+            (lanes, warps) = (2 * lanes, 2 * warps);
+        }
+        lanes
     }
 
     /// Vectors of a reduction that have accumulators of their own: `few` of them, or twice as many where sums are then so

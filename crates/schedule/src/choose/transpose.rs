@@ -45,6 +45,7 @@ impl Choice<'_> {
         let groups = self.target.groups.is_some();
         let bytes = if groups { groups::SECTOR } else { i64::from(LINE) };
         let line = (bytes * full / self.target.vector_bytes as i64).max(1);
+        let line = if groups { self.columns_across(stage, vector, across, line) } else { line };
         let square = self.square(stage, vector, across).filter(|_| !groups);
         let lanes = square.unwrap_or(full.min(1 << extent(k, vector).ilog2()));
         // Squares beside one another, so that whole lines are written.
@@ -104,6 +105,28 @@ impl Choice<'_> {
         }
     }
 
+    /// Columns of a block of an operand that lies across, where threads share vectors: so many that rows of it are lines, unless
+    /// there are then too few tasks, or too much code; else a sector's.
+    fn columns_across(&self, stage: usize, vector: AxisId, across: AxisId, least: i64) -> i64 {
+        let k = self.kernel;
+        let crossing =
+            k.exprs.loads(&k.stages[stage].roots()).iter().filter(|e| along(k, **e, across).is_some()).count();
+        let (lanes, threads) = (self.lanes(stage), self.target.vector_bytes as i64 / 16);
+        let code = i64::from(code_of_stage(k, &k.stages[stage])).max(1) * (lanes / threads).max(1);
+        let points = stage_axes(k, stage).iter().map(|a| extent(k, *a)).fold(1, i64::saturating_mul);
+        let enough = |columns: &i64| {
+            let warps = points / (columns * lanes);
+            columns * code <= groups::LAID_OUT_ACROSS
+                && warps >= groups::WARPS_ACROSS * self.target.cores as i64
+                && extent(k, across) >= *columns
+        };
+        // Two blocks of as many columns fit what the threads of a block share.
+        let full = groups::COLUMNS_ACROSS / crossing.div_ceil(2).next_power_of_two() as i64;
+        let mut halves = std::iter::successors(Some(full), |n| Some(n / 2)).take_while(|n| *n >= least);
+        let across = crossing > 0 && extent(k, vector) >= lanes;
+        halves.find(enough).filter(|_| across).unwrap_or(least)
+    }
+
     /// Bytes that a stage writes.
     fn written(&self, stage: usize) -> i64 {
         self.written_by(stage).map(bytes_of).fold(0, i64::saturating_add)
@@ -129,14 +152,7 @@ impl Choice<'_> {
         let k = self.kernel;
         let lanes = self.lanes(stage).min(registers::WIDEST);
         let cached = self.written(stage) <= memory::CACHES * self.target.l2 as i64;
-        let crosses = |e: &ExprId| match k.exprs.get(*e) {
-            Expr::Load { from: Mem::Param(param), index, valid: None, .. } => {
-                let param = &k.params[param.index()];
-                let along = index.last().is_some_and(|last| step_along(k, *last, across) == Some(1));
-                along && (cached || whole_lines(param))
-            }
-            _ => false,
-        };
+        let crosses = |e: &ExprId| along(k, *e, across).is_some_and(|param| cached || whole_lines(param));
         let roots = k.stages[stage].roots();
         let code = i64::from(code_of_stage(k, &k.stages[stage]));
         let points = stage_axes(k, stage).iter().map(|a| extent(k, *a)).fold(code, i64::saturating_mul);
@@ -144,6 +160,13 @@ impl Choice<'_> {
         let fits = extent(k, vector).min(extent(k, across)) >= lanes;
         (worth && fits && k.exprs.loads(&roots).iter().any(crosses)).then_some(lanes)
     }
+}
+
+/// The parameter that a load reads consecutive elements of along an axis, wherever it is.
+fn along(k: &Kernel, e: ExprId, across: AxisId) -> Option<&Param> {
+    let Expr::Load { from: Mem::Param(param), index, valid: None, .. } = k.exprs.get(e) else { return None };
+    let last = index.last()?;
+    (step_along(k, *last, across) == Some(1)).then(|| &k.params[param.index()])
 }
 
 /// Whether rows of a parameter are whole lines.

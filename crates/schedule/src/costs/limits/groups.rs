@@ -26,6 +26,11 @@ pub(crate) const BYTES_OF_CYCLE: f64 = 3000.0;
 pub(crate) const VECTORS_OF_ROW: i64 = 8;
 /// Bytes that are read at least, in place of a line.
 pub(crate) const SECTOR: i64 = 32;
+/// Of an operand that lies across: columns of a block of it, which threads share, and warps of a multiprocessor that have such
+/// blocks at least. Operations at most of the columns that a thread has.
+pub(crate) const COLUMNS_ACROSS: i64 = 32;
+pub(crate) const WARPS_ACROSS: i64 = 8;
+pub(crate) const LAID_OUT_ACROSS: i64 = 1 << 12;
 
 /// Points of a row at least that threads scan together: a shorter one is a thread's.
 pub(crate) const SHARED_ROW: i64 = 16;
