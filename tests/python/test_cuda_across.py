@@ -77,4 +77,4 @@ def test_few_results_of_many_points(shape, axis):
 
 def test_sums_of_blocks_of_columns_are_a_task_each():
     kernels = on(drawn((4096, 1024))).cumsum(0).prepare().kernels
-    assert all("bind out.a1.0 task" in kernel.schedule for kernel in (kernels[0], kernels[-1])), kernels[0].schedule
+    assert all(".a1.0 task" in str(kernel.schedule) for kernel in (kernels[0], kernels[-1]))
