@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -120,6 +122,70 @@ def test_attention_that_is_written_out(dtype):
     parts = both.reshape(2, 12, 3, 2, 8).permute(2, 0, 3, 1, 4)
     expected = reference(parts[0], parts[1], parts[2], is_causal=True)
     check(made.permute(0, 2, 1, 3).reshape(2, 12, 16), expected.permute(0, 2, 1, 3).reshape(2, 12, 16), dtype)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_scores_are_not_rounded_on_the_way(dtype):
+    q, k, v = drawn(dtype, (1, 64, 32), (1, 64, 32), (1, 64, 32))
+    x, y, z = on(dtype, q, k, v)
+    made = (x @ y.mT * 0.17).softmax(-1) @ z
+    # The kernel multiplies its sums by a number, and computes nothing more of a score.
+    plan = made.prepare()
+    plan.execute()
+    assert ".score" not in plan.kernels[0].source
+    check(made, reference(q, k, v, scale=0.17), dtype)
+    # A bias of 16 bits is added as it is; what is made of it is not rounded.
+    (bias,) = drawn(dtype, (64, 64), seed=1)
+    (b,) = on(dtype, bias)
+    made = (x @ y.mT * 0.17 + b).softmax(-1) @ z
+    plan = made.prepare()
+    plan.execute()
+    assert len(plan.kernels) == 1 and ".score" in plan.kernels[0].source
+    check(made, reference(q, k, v, scale=0.17, attn_mask=bias), dtype)
+
+
+def layer(x, wide, out, rows, attention):
+    parts = (x @ wide.mT).reshape(rows, 3, 2, 16).permute(1, 2, 0, 3)
+    mixed = attention(parts[0], parts[1], parts[2], is_causal=True)
+    return x + mixed.permute(1, 0, 2).reshape(rows, 32) @ out.mT
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
+def test_symbolic_sizes_of_a_layer(dtype):
+    wide, out = (w / 4 for w in drawn(dtype, (96, 32), (32, 32)))
+    wide, out = (w.to(TYPES[dtype]).double() for w in (wide, out))
+    b, c = on(dtype, wide, out)
+    n = svod.Variable("n", 1, 300)
+    given = svod.empty(n, 32, dtype=dtype, device="CUDA")
+    made = layer(given, b, c, n, F.scaled_dot_product_attention)
+    plan = made.prepare(inputs=[given])
+    if dtype == "bfloat16":
+        assert len(plan.kernels) == 3
+    for size in (70, 1, 128, 70, 2, 300):
+        (x,) = drawn(dtype, (size, 32), seed=size)
+        for _ in range(3):
+            plan.execute(*on(dtype, x))
+        expected = layer(x, wide, out, size, reference)
+        near = 0.1 if dtype == "bfloat16" else 1e-4
+        np.testing.assert_allclose(made.cast("float32").numpy(), expected.float().numpy(), atol=near, rtol=near)
+
+
+def test_products_of_symbolic_sizes_are_compiled_for_the_sizes_at_hand():
+    run = """
+import numpy as np, svod
+n = svod.Variable("n", 1, 500)
+x = svod.empty(n, 64, device="CUDA")
+w = svod.Tensor(np.ones((64, 48), np.float32), device="CUDA").realize()
+made = x @ w
+plan = made.prepare(inputs=[x])
+for size in (200, 1, 200):
+    plan.execute(svod.Tensor(np.ones((size, 64), np.float32), device="CUDA"))
+    assert made.shape[0] == size and (made.numpy() == 64).all()
+"""
+    env = os.environ | {"SVOD_DEBUG": "1"}
+    done = subprocess.run([sys.executable, "-c", run], env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "compiled matmul_200x48x64" in done.stderr
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])

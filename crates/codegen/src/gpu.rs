@@ -13,9 +13,11 @@ mod part;
 pub mod product;
 mod ptx;
 mod subtractions;
+mod texts;
 mod warpgroup;
 
 pub use call::{Argument, Call, MapArgument};
+pub use texts::Texts;
 
 use crate::compile::Timings;
 use crate::llvm::{Entry, Form, Share};
@@ -97,9 +99,23 @@ pub fn compile(
     runner: Runner,
     alignment: Alignment,
 ) -> Result<Object, CompileError> {
+    compile_with(lowered, target, runner, alignment, &Texts::default())
+}
+
+/// As [`compile`]; what was made of the same texts before is not made again.
+///
+/// # Errors
+/// See [`CompileError`].
+pub fn compile_with(
+    lowered: &Lowered,
+    target: &Target,
+    runner: Runner,
+    alignment: Alignment,
+    known: &Texts,
+) -> Result<Object, CompileError> {
     let start = Instant::now();
     if runner == Runner::Driver
-        && let Some(object) = whole(lowered, target, alignment)?
+        && let Some(object) = whole(lowered, target, alignment, known)?
     {
         return Ok(object);
     }
@@ -122,7 +138,12 @@ pub fn compile(
 }
 
 /// A kernel that is a matrix product or attention, if there is one of its types.
-fn whole(lowered: &Lowered, target: &Target, alignment: Alignment) -> Result<Option<Object>, CompileError> {
+fn whole(
+    lowered: &Lowered,
+    target: &Target,
+    alignment: Alignment,
+    known: &Texts,
+) -> Result<Option<Object>, CompileError> {
     let start = Instant::now();
     let mut texts: Vec<(String, Vec<u8>, PhaseCode)> = Vec::new();
     let mut add = |text: String, code: Vec<u8>, entry: &str, threads: u32, call: Call| {
@@ -137,7 +158,7 @@ fn whole(lowered: &Lowered, target: &Target, alignment: Alignment) -> Result<Opt
         lower = start.elapsed();
         linear = format!("product {found:?}\n");
         for (kernel, call) in kernels {
-            let (code, launch) = (kernel.code()?, &kernel.launch);
+            let (code, launch) = (known.code(&kernel.text, || kernel.code())?, &kernel.launch);
             add(kernel.text, code, &launch.entry, launch.threads, call);
         }
     } else if let Some(found) = lowered.attention() {
@@ -146,7 +167,7 @@ fn whole(lowered: &Lowered, target: &Target, alignment: Alignment) -> Result<Opt
         lower = start.elapsed();
         linear = format!("{found}\n");
         for (kernel, call) in kernels {
-            let (code, launch) = (kernel.code()?, &kernel.launch);
+            let (code, launch) = (known.code(&kernel.text, || kernel.code())?, &kernel.launch);
             add(kernel.text, code, &launch.entry, launch.threads, call);
         }
     } else {

@@ -8,7 +8,7 @@ use svod_ir::target::Target;
 
 use crate::driver::{Driver, Info};
 use crate::memory::GpuMemory;
-use crate::program::{Compute, Cuda};
+use crate::program::{Compute, Cuda, Made};
 use crate::real;
 use crate::sim::Simulator;
 
@@ -91,7 +91,7 @@ impl Machine {
         let memory = Arc::new(CachingAllocator::new(Arc::new(memory), info.memory / KEPT));
         let runner = self.driver.runner();
         let (device, of) = (spec.clone(), target.clone());
-        let compute = Compute { device, target: of, gpu, runner, memory: memory.clone(), cache };
+        let compute = Compute { device, target: of, gpu, runner, memory: memory.clone(), cache, made: Made::default() };
         let cuda = Arc::new(Cuda(Arc::new(compute)));
         let device = Device::new(memory).with_target(target);
         Ok(device.with_backend(cuda.clone(), cuda.clone()).with_runtime(cuda))

@@ -4,12 +4,13 @@
 //! any. The compiled form is a header in text, a line for each phase, and after an empty line the code.
 
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::fmt::{self, Write};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 use smallvec::{SmallVec, smallvec};
-use svod_codegen::gpu::{self, Alignment, Call, PhaseCode, Runner};
+use svod_codegen::gpu::{self, Alignment, Call, PhaseCode, Runner, Texts};
 use svod_codegen::{CompileError, host};
 use svod_device::program::{CORE_ID, Code, entry_name};
 use svod_device::{
@@ -42,6 +43,40 @@ pub(crate) struct Compute {
     pub runner: Runner,
     pub memory: Arc<dyn Allocator>,
     pub cache: Arc<dyn CodeCache>,
+    pub made: Made,
+}
+
+/// What was made before, and serves kernels of the same text.
+#[derive(Debug, Default)]
+pub(crate) struct Made {
+    texts: Texts,
+    modules: Mutex<HashMap<Vec<u8>, Place>>,
+}
+
+/// A module while something uses it; locked by whoever loads it.
+type Place = Arc<Mutex<Option<Weak<dyn Module>>>>;
+
+impl Made {
+    /// The module of a text, which is loaded unless it is in use.
+    fn module(&self, code: &[u8], load: impl FnOnce() -> Result<Arc<dyn Module>>) -> Result<Arc<dyn Module>> {
+        let place = {
+            let mut modules = self.modules.lock();
+            // Those that nobody uses any more, and nobody is about to.
+            let used = |place: &Place| place.lock().as_ref().is_some_and(|module| module.strong_count() > 0);
+            modules.retain(|_, place| Arc::strong_count(place) > 1 || used(place));
+            match modules.get(code) {
+                Some(place) => place.clone(),
+                None => modules.entry(code.to_vec()).or_default().clone(),
+            }
+        };
+        let mut known = place.lock();
+        if let Some(module) = known.as_ref().and_then(Weak::upgrade) {
+            return Ok(module);
+        }
+        let module = load()?;
+        *known = Some(Arc::downgrade(&module));
+        Ok(module)
+    }
 }
 
 impl Compute {
@@ -59,15 +94,21 @@ impl Compute {
         if let Some(known) = known {
             return Ok(known);
         }
-        let object = gpu::compile(kernel, &self.target, self.runner, alignment).map_err(|e| self.failed(name, &e))?;
+        let object = gpu::compile_with(kernel, &self.target, self.runner, alignment, &self.made.texts);
+        let object = object.map_err(|e| self.failed(name, &e))?;
         let header = Header { phases: object.phases }.to_string();
         let made = [header.as_bytes(), &object.bytes].concat();
         Pass::Disk.time(|| self.cache.put(&parts, &made));
         Ok(made)
     }
 
-    /// Loads code: as machine code where that is known, or is made apart from loading.
+    /// The module of code, which is loaded once for all kernels that have it.
     fn module(&self, name: &str, code: &[u8]) -> Result<Arc<dyn Module>> {
+        self.made.module(code, || self.load_module(name, code))
+    }
+
+    /// Loads code: as machine code where that is known, or is made apart from loading.
+    fn load_module(&self, name: &str, code: &[u8]) -> Result<Arc<dyn Module>> {
         let (Some(assembler), Ok(text)) = (self.gpu.assembler(), std::str::from_utf8(code)) else {
             return self.gpu.load(name, code);
         };

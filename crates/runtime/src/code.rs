@@ -4,6 +4,7 @@ use crate::config::debug_level;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::interrupt::{INTERVAL, Watch};
+use crate::sized::Sized;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -14,8 +15,8 @@ use svod_device::program::decompose;
 use svod_device::{Device, DeviceSpec, HostEntry, Listing, ProgramSpec, Programs};
 use svod_ir::Key;
 use svod_ir::kernel::Kernel;
-use svod_ir::lowered::Phase;
 use svod_ir::lowered::cost::{Cost, Registers, Rounds};
+use svod_ir::lowered::{Lowered, Phase};
 use svod_ir::pass::Pass;
 use svod_ir::size::Variable;
 use svod_ir::target::Target;
@@ -38,6 +39,8 @@ pub struct KernelCode {
     workspaces: Vec<usize>,
     /// Parameters that results may take the place of.
     replaceable: Vec<(usize, usize)>,
+    /// Code for certain sizes, where it may have any.
+    sized: Option<Sized>,
     compile_time: Duration,
 }
 
@@ -102,6 +105,13 @@ pub(crate) struct Job {
     pub optimizer: Optimizer,
 }
 
+impl Job {
+    /// The loops of another kernel by the same means, if there are any.
+    pub fn lowered(&self, kernel: &Kernel) -> Option<Lowered> {
+        Some(self.optimizer.lower(kernel, &self.target).ok()?.0.lowered)
+    }
+}
+
 impl KernelCode {
     /// Loaded programs, one per phase, with their spec.
     pub fn new(device: Arc<Device>, spec: ProgramSpec, programs: Programs) -> Self {
@@ -118,6 +128,7 @@ impl KernelCode {
             packs: Vec::new(),
             workspaces: Vec::new(),
             replaceable: Vec::new(),
+            sized: None,
             compile_time: Duration::ZERO,
         }
     }
@@ -183,6 +194,12 @@ impl KernelCode {
         self.replaceable.iter().filter(move |(to, _)| *to == written).map(|(_, from)| *from)
     }
 
+    /// The code for these values of its variables, if the device has one that is better; it takes the kernel's own arguments,
+    /// and no values.
+    pub(crate) fn at(&self, context: &Context, values: &[i64]) -> Option<Arc<KernelCode>> {
+        self.sized.as_ref()?.at(context, &self.spec.vars, values)
+    }
+
     /// Bytes of scratch memory that a task needs.
     pub(crate) fn scratch(&self) -> usize {
         self.hosts().map_or(0, |hosts| hosts.iter().map(|h| h.scratch).max().unwrap_or(0))
@@ -244,7 +261,9 @@ pub(crate) fn compile(context: &Context, job: &Job) -> Result<Arc<KernelCode>> {
         let work = work(&code.spec, target.into());
         let replaceable = svod_schedule::replaceable(kernel);
         let what = Some(kernel.clone());
-        let code = KernelCode { variants, packs, workspaces, replaceable, compile_time, work, kernel: what, ..code };
+        let sized = Sized::of(job);
+        let code =
+            KernelCode { variants, packs, workspaces, replaceable, sized, compile_time, work, kernel: what, ..code };
         tell(kernel, &code);
         Ok(Arc::new(code))
     })

@@ -34,6 +34,7 @@ pub mod pool;
 mod prepack;
 mod repeat;
 mod rows;
+mod sized;
 mod sources;
 
 pub use code::KernelCode;

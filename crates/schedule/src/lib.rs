@@ -37,6 +37,8 @@ pub use calls::schedule_graph::{self, ScheduleGraph, ScheduleGraphError};
 pub use choose::{heuristic, heuristic_variants, neighbours, strict_heuristic};
 pub use costs::{Caches, Decision, Estimate, OPERATIONS_PER_BYTE, Verdict};
 pub use fusion::Purpose;
+pub use kernel::contraction::has_product;
+pub use kernel::sized::at_values;
 pub use language::{MAX_VARIANTS, ParseScheduleError, Schedule, Variants};
 pub use lower::{LowerError, Program, lower, lower_variants, values_at};
 pub use pipeline::{PreScheduleError, create_pre_schedule, create_schedule_graph, pre_schedule};

@@ -223,6 +223,40 @@ fn bare(pool: &ExprPool, mut e: ExprId) -> ExprId {
     e
 }
 
+/// Operations whose results differ little where their operands do.
+#[rustfmt::skip]
+const SMOOTH: &[Alu] = {
+    use Alu::{Abs, Add, Div, Erf, Exp, Exp2, Expm1, Log, Log1p, Log2, Max, Min, Mul, Neg, Recip, Sqrt, Sub, Tanh};
+    &[Abs, Add, Div, Erf, Exp, Exp2, Expm1, Log, Log1p, Log2, Max, Min, Mul, Neg, Recip, Sqrt, Sub, Tanh]
+};
+
+/// A value in f32, without what rounds its parts on the way: arithmetic of 16 bits between scores and their weights is as wide
+/// as these are. What is compared, and what comes from memory, stays as it is.
+fn widened(pool: &mut ExprPool, value: ExprId) -> ExprId {
+    let mut wide: FxHashMap<ExprId, ExprId> = FxHashMap::default();
+    for id in pool.reachable(&[value]) {
+        let dtype = pool.dtype(id);
+        if !dtype.is_float() || dtype.bytes() > DType::F32.bytes() {
+            continue;
+        }
+        let is_read = |e: ExprId| matches!(pool.get(e), Expr::Load { from: Mem::Param(_), .. });
+        let of = |operands: &[ExprId]| operands.iter().map(|e| wide.get(e).copied()).collect::<Option<Vec<_>>>();
+        let made = match pool.get(id).clone() {
+            Expr::Const(c) => Some(pool.constant(Const::f64(DType::F32, c.as_f64()))),
+            // Who rounds to a byte means it.
+            Expr::Cast(to, from) if to.bytes() > 1 && !is_read(from) => wide.get(&from).copied(),
+            Expr::Alu(Alu::Where, operands) => {
+                of(&operands[1..]).map(|of| pool.alu(Alu::Where, &[operands[0], of[0], of[1]]))
+            }
+            Expr::Alu(op, operands) => of(&operands).filter(|_| SMOOTH.contains(&op)).map(|of| pool.alu(op, &of)),
+            _ => None,
+        };
+        let made = made.unwrap_or_else(|| pool.cast(DType::F32, id));
+        wide.insert(id, made);
+    }
+    wide.get(&value).copied().unwrap_or(value)
+}
+
 /// Whether a value is a reduction's.
 fn is_load(pool: &ExprPool, e: ExprId, n: usize) -> bool {
     matches!(pool.get(e), Expr::Load { from: Mem::Temp(t, 0), .. } if t.index() == n)
@@ -427,6 +461,7 @@ impl Lowered {
         let places = self.places(&pool, &reductions, &grid, &found, &stored)?;
 
         // Scores: a triangle, a factor, and whatever else there is.
+        let score = widened(&mut pool, score);
         let triangle = places.row.as_ref().and_then(|row| triangle(&pool, score, row, &key.0));
         let (seen, diagonal) = triangle.map_or((score, None), |(seen, diagonal)| (seen, Some(diagonal)));
         let scale = scaled(&pool, seen, scores);
@@ -615,6 +650,16 @@ temp o_acc: f32[1] register
         assert_eq!((found.diagonal, found.scale, found.score.is_none()), (Some(3), 0.5, true));
         let found = attention(&score("where(i < J, f32(-inf), s[J])")).unwrap();
         assert_eq!((found.diagonal, found.scale), (Some(0), 1.0));
+        // What is rounded between scores and weights.
+        let found = attention(&score("cast(f32, cast(bf16, s[J]) * bf16(0.5))")).unwrap();
+        assert_eq!((found.scale, found.score.is_none()), (0.5, true));
+        let found = attention(&score("cast(f32, where(J <= i, cast(bf16, s[J]) / bf16(2.0), bf16(-inf)))")).unwrap();
+        assert_eq!((found.diagonal, found.scale, found.score.is_none()), (Some(0), 0.5, true));
+        let found = attention(&score("cast(f32, cast(bf16, s[J]) * bf16(0.5) + p0[b, i, 0])")).unwrap();
+        let part = found.score.unwrap();
+        let narrow = |e: &ExprId| part.exprs.dtype(*e) == DType::BF16;
+        let narrow: Vec<_> = part.exprs.reachable(&[part.value]).into_iter().filter(narrow).collect();
+        assert!(matches!(narrow[..], [e] if matches!(part.exprs.get(e), Expr::Load { .. })), "{narrow:?}");
         let found = attention(&score("where({i*2} < J, f32(-inf), s[J])")).unwrap();
         assert!(found.diagonal.is_none() && found.score.is_some());
         let found = attention(&score("s[J] + cast(f32, p0[b, i, 0])").replace("o[e] / t[0]", "o[e] / t[0] + f32(1.0)"))

@@ -4,7 +4,7 @@ use svod_cuda::Info;
 use svod_device::DeviceSpec;
 use svod_dtype::DType;
 use svod_ir::lowered::cost::{Cost, Registers, total};
-use svod_ir::lowered::{LoopKind, Lowered, Phase, Product, Stmt};
+use svod_ir::lowered::{Attention, LoopKind, Lowered, Phase, Product, Stmt};
 use svod_ir::target::Target;
 use svod_schedule::analysis::{GpuCycles, GpuInfo, ItemAnalysis};
 
@@ -43,6 +43,11 @@ const WARPS: f64 = 16.0;
 /// Rows and columns of a product that a block has, and rows of a warpgroup, which reads the columns' operand once for them.
 const TILE: (f64, f64) = (128.0, 256.0);
 const ROWS: f64 = 64.0;
+
+/// Slots that a score takes: its exponential, for which there is a unit for eight lanes, the greatest, the sum, a conversion.
+const SCORE: f64 = 13.0;
+/// Rows at which is looked at most for how many keys they see.
+const SAMPLED: i64 = 64;
 
 /// A GPU, and how fast it is at most.
 pub(super) struct Gpu {
@@ -91,16 +96,19 @@ impl Gpu {
         sizes: &[f64],
         analysis: ItemAnalysis,
     ) -> ItemAnalysis {
-        let cycles = match lowered.product() {
-            Some(product) => self.product(&product),
-            None => self.loops(phases, sizes),
+        let (product, attention) = (lowered.product(), lowered.attention());
+        let cycles = match (&product, &attention) {
+            (Some(product), _) => self.product(product),
+            (None, Some(attention)) => self.attention(attention),
+            (None, None) => self.loops(phases, sizes),
         };
         let computed = cycles.tensor_cores.max(cycles.arithmetic).max(cycles.shared_memory);
         let moved = cycles.l2.max(cycles.memory / REACHED);
         let warps = |(phase, cost): &(&Phase, Cost)| if has_vectors(phase) { cost.tasks } else { cost.tasks / 32.0 };
         let warps = phases.iter().map(warps).fold(0.0, f64::max);
-        let occupancy = match lowered.product() {
-            Some(product) => tiles(&product) / (tiles(&product) / self.all()).ceil() / self.all(),
+        let tiles = product.as_ref().map(tiles).or(attention.as_ref().map(tiles_of_rows));
+        let occupancy = match tiles {
+            Some(tiles) => tiles / (tiles / self.all()).ceil() / self.all(),
             None => (warps / (self.all() * WARPS)).min(1.0),
         };
         // Multiprocessors without work do none.
@@ -152,6 +160,24 @@ impl Gpu {
         }
     }
 
+    /// Attention by tiles of rows: keys and values are read once for each tile, and each score has its exponential.
+    fn attention(&self, attention: &Attention) -> GpuCycles {
+        let [batch, heads, group, rows, keys, depth, columns] = attention.sizes.map(|n| n as f64);
+        let heads = batch * heads;
+        let scores = heads * rows * seen(attention);
+        let width = attention.dtype[0].bytes() as f64;
+        let steps = scores * (depth + columns);
+        let result = heads * rows * columns * attention.dtype[1].bytes() as f64;
+        let loaded = steps * width / TILE.0.min(rows);
+        GpuCycles {
+            tensor_cores: steps / (self.generation.tensor * 2.0 / width) / self.all(),
+            arithmetic: scores * SCORE / (self.generation.lanes * self.all()),
+            shared_memory: 2.0 * loaded / (self.generation.shared * self.all()),
+            l2: (loaded + result) / (self.generation.l2 * self.all()),
+            memory: self.memory((heads * rows * depth + heads / group * keys * (depth + columns)) * width + result),
+        }
+    }
+
     fn loops(&self, phases: &[(&Phase, Cost)], sizes: &[f64]) -> GpuCycles {
         let lanes = |phase: &Phase| if has_vectors(phase) { 128.0 } else { 1.0 };
         let slots = total(phases.iter().map(|(phase, cost)| cost.tasks * cost.slots * lanes(phase)));
@@ -167,6 +193,22 @@ impl Gpu {
             ..GpuCycles::default()
         }
     }
+}
+
+/// Keys that a row of attention sees, on average.
+fn seen(attention: &Attention) -> f64 {
+    let [_, _, _, rows, keys, ..] = attention.sizes;
+    let Some(diagonal) = attention.diagonal else { return keys as f64 };
+    // Of a few rows, all over them.
+    let (step, sampled) = ((rows + SAMPLED - 1) / SAMPLED, rows.min(SAMPLED));
+    let of = |row: i64| (row * step).min(rows - 1).saturating_add(diagonal).saturating_add(1).clamp(0, keys) as f64;
+    (0..sampled).map(of).sum::<f64>() / sampled as f64
+}
+
+/// Tiles of rows of attention.
+fn tiles_of_rows(attention: &Attention) -> f64 {
+    let [batch, heads, _, rows, ..] = attention.sizes.map(|n| n as f64);
+    (batch * heads * (rows / TILE.0).ceil()).max(1.0)
 }
 
 /// Tiles of a product.
@@ -197,6 +239,8 @@ fn has_vectors(phase: &Phase) -> bool {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use svod_ir::expr::ParamId;
+    use svod_ir::lowered::AttentionOperand;
     use svod_ir::lowered::cost::Rounds;
 
     fn gpu() -> Gpu {
@@ -216,6 +260,31 @@ mod tests {
         assert_eq!(info.device, "CUDA:0");
         assert!((info.tensor_flops / 989e12 - 1.0).abs() < 0.01 && (info.flops / 62e12 - 1.0).abs() < 0.01);
         assert!(Gpu::new(&DeviceSpec::CPU, &Target::named("x86-64-v3").unwrap(), None).is_none());
+    }
+
+    #[test]
+    fn attention_is_of_tensor_cores() {
+        let attention = |diagonal| Attention {
+            dtype: [DType::BF16; 2],
+            operands: [AttentionOperand { param: ParamId(0), offset: 0, strides: [0, 524288, 128] }; 4],
+            sizes: [1, 16, 1, 4096, 4096, 128, 128],
+            scale: 1.0,
+            diagonal,
+            batch: Vec::new(),
+            heads: Vec::new(),
+            counters: [None, None, None],
+            score: None,
+            value: None,
+        };
+        let gpu = gpu();
+        let all = gpu.attention(&attention(None));
+        // Two products of 4096 x 4096 x 128 for each head.
+        let flops = all.tensor_cores / gpu.info.clock * gpu.info.tensor_flops;
+        assert!((flops / (4.0 * 16.0 * 4096.0 * 4096.0 * 128.0) - 1.0).abs() < 1e-6);
+        assert_eq!(all.most(), all.tensor_cores);
+        let half = gpu.attention(&attention(Some(0)));
+        assert!((half.tensor_cores / all.tensor_cores - 0.5).abs() < 0.02 && half.memory == all.memory);
+        assert_eq!((seen(&attention(Some(-5000))), tiles_of_rows(&attention(None))), (0.0, 512.0));
     }
 
     #[test]

@@ -115,7 +115,13 @@ fn hand_out(pool: &Pool, work: f64, tasks: usize, f: &TaskFn) {
 
 enum PhaseCall {
     Host(HostEntry),
-    Device { program: Arc<dyn Program>, global: [usize; 3], local: Option<[usize; 3]> },
+    /// Of another device; `sized` has the sizes of this run, and takes the kernel's own arguments alone.
+    Device {
+        program: Arc<dyn Program>,
+        global: [usize; 3],
+        local: Option<[usize; 3]>,
+        sized: Option<usize>,
+    },
 }
 
 /// What the waiting thread does next.
@@ -560,11 +566,12 @@ impl Run {
                 let Some(kernel) = &self.kernels[at] else { return Ok(()) };
                 let (ptrs, vals) = (&self.ptrs[kernel.ptrs.clone()], &self.vals[kernel.vals.clone()]);
                 for phase in kernel.phases.clone() {
-                    let PhaseRun { call: PhaseCall::Device { program, global, local }, tasks: 1.., .. } =
+                    let PhaseRun { call: PhaseCall::Device { program, global, local, sized }, tasks: 1.., .. } =
                         &self.phases[phase]
                     else {
                         continue;
                     };
+                    let (ptrs, vals) = sized.map_or((ptrs, vals), |own| (&ptrs[..own], &[][..]));
                     // SAFETY: as in `call`; the sizes are what the spec's launch gives.
                     let done = unsafe { program.run(ptrs, vals, Some(*global), *local) };
                     done.map_err(of_device)?;

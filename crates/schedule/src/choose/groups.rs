@@ -8,6 +8,7 @@ use super::Choice;
 use crate::costs::limits::{groups, registers, steps};
 use crate::kernel::access::{contiguous, extent, loads_only_constants};
 use crate::kernel::contraction::{Contraction, stage_axes};
+use crate::kernel::sized::{greatest, with_values};
 use crate::language::{Layout, LoopRef, Opt, Schedule, StageHome, Tail, To};
 use crate::lower::lower;
 use svod_dtype::DType;
@@ -187,7 +188,9 @@ impl Choice<'_> {
         opts.extend(rows.into_iter().map(|at| Opt::Bind { at, to: To::Task }));
         opts.extend((0..out).map(|stage| Opt::At { stage: k.stages[stage].name.clone(), at: last.clone() }));
         let schedule = Schedule::from(opts);
-        let known = lower(k, &schedule).is_ok_and(|made| made.lowered.attention().is_some());
+        // Sizes that are variables are numbers by the time that a kernel is made.
+        let sized = with_values(k.clone(), &greatest(k));
+        let known = lower(&sized, &schedule).is_ok_and(|made| made.lowered.attention().is_some());
         self.opts.extend(schedule.0.into_iter().filter(|_| known));
         known
     }

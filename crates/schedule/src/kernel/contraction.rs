@@ -43,6 +43,11 @@ pub(crate) struct Contraction {
     b_axes: Vec<AxisId>,
 }
 
+/// Whether one of a kernel's stages is a contraction.
+pub fn has_product(kernel: &Kernel) -> bool {
+    (0..kernel.stages.len()).any(|stage| recognise(kernel, stage).is_some())
+}
+
 /// The contraction that a stage is, if it is one.
 pub(crate) fn recognise(kernel: &Kernel, stage: usize) -> Option<Contraction> {
     let ([mut a, mut b], pairs) = match pairs::words(kernel, stage) {

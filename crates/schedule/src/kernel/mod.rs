@@ -6,6 +6,7 @@ pub(crate) mod names;
 pub(crate) mod normalize;
 mod ranged;
 pub(crate) mod rewrite;
+pub(crate) mod sized;
 pub(crate) mod views;
 
 pub(crate) use ranged::Ranged;

@@ -15,7 +15,7 @@ use svod_ir::target::{MatrixUnits, Target};
 use svod_schedule::{Caches, Purpose, Slot, create_pre_schedule, heuristic, lower};
 
 /// Numbers of a type on a GPU.
-fn on_gpu(dtype: DType, extents: &[i64], seed: u64) -> UOp {
+pub fn on_gpu(dtype: DType, extents: &[i64], seed: u64) -> UOp {
     let n = extents.iter().product::<i64>() as u64;
     let number = |i: u64| ((i + 1).wrapping_mul((2 * seed + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15)) >> 52) as f64;
     let data = HostBuffer::from_f64(dtype, (0..n).map(|i| number(i) / 1024.0 - 2.0));

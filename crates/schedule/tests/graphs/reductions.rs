@@ -1,7 +1,8 @@
 //! Golden text of how reductions are computed, on each frozen description of a CPU: kernels, their schedules and loops.
 //! Whoever changes a mechanism of reductions sees here what else changes.
 
-use crate::layers::{dims, float, keep, matmul, op, softmax};
+use crate::attention::on_gpu;
+use crate::layers::{dims, float, keep, layer_norm, matmul, op, softmax};
 use crate::support::{leaf, shape};
 use std::fmt::Write;
 use svod_dtype::DType;
@@ -9,7 +10,7 @@ use svod_ir::alu::Alu;
 use svod_ir::buffer::HostBuffer;
 use svod_ir::graph::key::GraphKey;
 use svod_ir::graph::{Graph, UOp};
-use svod_ir::kernel::Monoid;
+use svod_ir::kernel::{Kernel, Monoid};
 use svod_ir::target::Target;
 use svod_schedule::{Caches, Purpose, create_pre_schedule, heuristic_variants, lower_variants};
 
@@ -105,4 +106,23 @@ fn sums() {
 fn products_of_long_depth() {
     golden("product_of_split_depth", &[matmul(&argument(&[16, 1 << 16]), &argument(&[1 << 16, 16]))]);
     golden("row_times_matrix", &[matmul(&argument(&[1, 4096]), &argument(&[4096, 1000]))]);
+}
+
+/// A task of a GPU keeps a row in registers: what adds up something of many rows does not compute their statistics.
+#[test]
+fn what_adds_up_rows_on_a_gpu_is_no_part_of_their_reduction() {
+    let target = Target::named("cuda-sm90").unwrap();
+    let purpose = Purpose { caches: Caches::from(&target), matrix: target.matrix, ..Purpose::default() };
+    let kernels = |x: &UOp| {
+        let weights = |seed| on_gpu(DType::F32, &[x.shape()[2].as_const().unwrap()], seed);
+        let pooled = keep(&layer_norm(x, &weights(1), &weights(2)), Monoid::Sum, 1);
+        let graph = Graph::new(std::slice::from_ref(&pooled));
+        create_pre_schedule(&graph, &GraphKey::new(&graph).unwrap(), purpose).unwrap().kernels
+    };
+    let made = kernels(&on_gpu(DType::F32, &[64, 128, 384], 3));
+    let rows = |kernel: &Kernel| -> i64 {
+        let over = &kernel.stages.last().unwrap().over;
+        over.iter().map(|axis| kernel.axes[axis.index()].extent.as_const().unwrap()).product()
+    };
+    assert!(made.len() > 1 && made.iter().all(|kernel| rows(kernel) >= 64 * 128), "{made:?}");
 }

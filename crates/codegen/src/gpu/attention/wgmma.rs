@@ -409,11 +409,14 @@ impl Writer<'_> {
         consumer.rows.weigh(body, &mut scores, true);
         self.keep(body, consumer, &scores);
 
-        // Then those that may have such keys, then those that have none.
+        // Then those that may have such keys, which all but the last have of a triangle only, then those that have none.
         let before = body.slot("i32", &key);
-        let masked = body.sub(&span.tiles, &span.full);
-        let masked = body.most(masked, 1);
-        body.repeat(1, &masked, 1, |body, _| self.step(body, consumer, place, &q, &before, true));
+        let mut masked = "1".to_owned();
+        if self.attention.causal {
+            let seen_in_part = body.sub(&span.tiles, &span.full);
+            masked = body.most(seen_in_part, 1);
+            body.repeat(1, &masked, 1, |body, _| self.step(body, consumer, place, &q, &before, true));
+        }
         body.repeat(&masked, &span.tiles, 1, |body, _| self.step(body, consumer, place, &q, &before, false));
 
         let empty = body.add("%base", shared.q_empty);

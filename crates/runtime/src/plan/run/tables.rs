@@ -3,6 +3,7 @@
 
 use super::together::Together;
 use super::{KernelRun, Lane, LaneState, NONE, PhaseCall, PhaseRun, Run, Step, Value};
+use crate::code::KernelCode;
 use crate::error::{Error, Result, VariableError};
 use crate::plan::Shared;
 use crate::plan::builder::BuildError;
@@ -11,7 +12,8 @@ use std::cell::UnsafeCell;
 use std::ptr::null_mut;
 use std::sync::Arc;
 use svod_device::program::CORE_ID;
-use svod_device::{Block, Buffer, resolve_launch_dims};
+use svod_device::{Block, Buffer, Program, resolve_launch_dims};
+use svod_ir::lowered::Phase;
 use svod_ir::size::Variable;
 
 /// Makes `var` one of `vars`, with bounds that suit all of its name, and gives its position.
@@ -76,6 +78,45 @@ fn together(shared: &Shared, steps: Vec<Step>) -> Vec<Step> {
         }
     }
     all
+}
+
+/// The phases of a kernel with these values of its variables.
+fn phases(code: &KernelCode, vals: &[i64], sized: Option<usize>) -> Result<Vec<PhaseRun>> {
+    let names: Vec<&str> = code.spec().vars.iter().map(Variable::name).collect();
+    let value = |v: &Variable| names.iter().position(|n| *n == v.name()).map(|at| vals[at]);
+    let variant = code.spec().ast.variant(&value).map_err(|e| Error::UnknownShape(e.to_string()))?;
+    let phase = |(at, phase): (usize, &Phase)| -> Result<PhaseRun> {
+        // Phases of other variants have no tasks in this run.
+        let mut tasks = usize::from(phase.variant == variant);
+        for axis in phase.grid.iter().take(tasks * phase.grid.len()) {
+            let extent = axis.extent.eval(&value).map_err(|e| Error::UnknownShape(e.to_string()))?;
+            tasks = tasks.saturating_mul(usize::try_from(extent).unwrap_or(0));
+        }
+        let call = match code.hosts() {
+            Some(hosts) => PhaseCall::Host(hosts[at]),
+            None => {
+                let program = code.programs()[at].clone();
+                let launch = &code.spec().launches[at];
+                let dims = match tasks {
+                    0 => None,
+                    _ => Some(resolve_launch_dims(launch, &names, vals).map_err(svod_device::DeviceError::from)?),
+                };
+                let (global, local) = dims.map_or(([0; 3], None), |d| (d.global, d.local));
+                PhaseCall::Device { program, global, local, sized }
+            }
+        };
+        Ok(PhaseRun { call, tasks, work: code.work(at) * tasks as f64 })
+    };
+    code.spec().ast.phases.iter().enumerate().map(phase).collect()
+}
+
+/// The phases of a device's kernel that does nothing.
+fn phases_of_none(code: &KernelCode) -> impl Iterator<Item = PhaseRun> {
+    let phase = |program: &Arc<dyn Program>| {
+        let call = PhaseCall::Device { program: program.clone(), global: [0; 3], local: None, sized: None };
+        PhaseRun { call, tasks: 0, work: 0.0 }
+    };
+    code.programs().iter().map(phase)
 }
 
 impl Run {
@@ -178,34 +219,18 @@ impl Run {
                 });
             }
             let vals = &self.vals[start..];
-            let names: Vec<&str> = code.spec().vars.iter().map(Variable::name).collect();
-            let value = |v: &Variable| names.iter().position(|n| *n == v.name()).map(|at| vals[at]);
-            let variant = code.spec().ast.variant(&value).map_err(|e| Error::UnknownShape(e.to_string()))?;
-            for (at, phase) in code.spec().ast.phases.iter().enumerate() {
-                // Phases of other variants have no tasks in this run.
-                let mut tasks = usize::from(phase.variant == variant);
-                for axis in phase.grid.iter().take(tasks * phase.grid.len()) {
-                    let extent = axis.extent.eval(&value).map_err(|e| Error::UnknownShape(e.to_string()))?;
-                    tasks = tasks.saturating_mul(usize::try_from(extent).unwrap_or(0));
+            let made = match code.at(&shared.context, vals) {
+                Some(sized) => {
+                    shared.context.lines.note(&sized, &op.origins);
+                    let mut made = phases(&sized, &[], Some(sized.spec().globals.len()))?;
+                    // Those of the code for any sizes have no tasks in this run.
+                    let rest = phases_of_none(code).skip(made.len());
+                    made.extend(rest);
+                    made
                 }
-                let call = match code.hosts() {
-                    Some(hosts) => PhaseCall::Host(hosts[at]),
-                    None => {
-                        let program = code.programs()[at].clone();
-                        let launch = &code.spec().launches[at];
-                        let dims = match tasks {
-                            0 => None,
-                            _ => Some(
-                                resolve_launch_dims(launch, &names, vals).map_err(svod_device::DeviceError::from)?,
-                            ),
-                        };
-                        let (global, local) = dims.map_or(([0; 3], None), |d| (d.global, d.local));
-                        PhaseCall::Device { program, global, local }
-                    }
-                };
-                let work = code.work(at) * tasks as f64;
-                self.phases.push(PhaseRun { call, tasks, work });
-            }
+                None => phases(code, vals, None)?,
+            };
+            self.phases.extend(made);
         }
         self.lay_out_steps(shared);
         Ok(())

@@ -50,7 +50,8 @@ pub(super) fn whole(
         return None;
     }
     let (last, first) = (graph.sources(node)[0], graph.sources(scores)[0]);
-    let known = |n: NodeIndex| of(n).iter().all(|extent| extent.as_const().is_some_and(|n| n > 0));
+    // Sizes that are variables are numbers by the time that a kernel is made.
+    let known = |n: NodeIndex| of(n).iter().all(|extent| extent.upper_bound().is_some_and(|n| n > 0));
     let (Op::Reduce(_, depth), Op::Reduce(_, keys)) = (op(scores), op(node)) else { return None };
     if !known(last) || !known(first) || depth.len() != 1 || keys.len() != 1 {
         return None;
