@@ -82,7 +82,9 @@ class Ops(base.Methods):
         return torch.sort(x).values
 
     def gradients(self, loss: Any, tensors: Any) -> Any:
-        return torch.func.grad(loss, argnums=tuple(range(len(tensors))))(*tensors)
+        # In inference mode all derivatives would be zeros.
+        with torch.inference_mode(False):
+            return torch.func.grad(loss, argnums=tuple(range(len(tensors))))(*tensors)
 
     def named(self, name: str) -> Any:
         return spelled.torch(name)

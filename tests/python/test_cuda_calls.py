@@ -21,7 +21,7 @@ ELSEWHERE = ("cpu", "cuda", "to", "from_dlpack", "from_numpy", "frombuffer")
 @pytest.fixture(autouse=True)
 def default_device() -> Iterator[None]:
     yield
-    svod.set_default_device(os.environ.get("SVOD_DEVICE", "CPU"))
+    svod.set_default_device(None)
 
 
 @pytest.mark.parametrize("devices", [("CUDA", "CPU"), ("CPU", "CUDA")], ids=["on the GPU", "on the CPU"])
