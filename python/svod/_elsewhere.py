@@ -74,7 +74,6 @@ _HINTS = {
     "svod.nn": {
         "Buffer": "self.register_buffer(name, tensor)",
         "DataParallel": "x.shard(devices, axis) of what a model is called with",
-        "Parameter": "any tensor that is an attribute of a module is a parameter, as in self.weight = svod.randn(3, 2)",
         "ParameterDict ParameterList": "a list or dict of tensors that is an attribute of a module holds parameters",
         "UpsamplingBilinear2d": "svod.nn.Upsample(scale_factor=2, mode='bilinear', align_corners=True)",
         "UpsamplingNearest2d": "svod.nn.Upsample(scale_factor=2)",

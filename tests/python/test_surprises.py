@@ -431,9 +431,9 @@ def test_what_is_elsewhere_by_another_name_says_so(name: str) -> None:
         getattr(svod, name)
 
 
-def test_a_parameter_is_a_tensor_in_an_attribute_and_the_hint_says_so() -> None:
-    with pytest.raises(AttributeError, match="no attribute 'Parameter': any tensor that is an attribute of a module"):
-        svod.nn.Parameter  # type: ignore[attr-defined]  # noqa: B018
+def test_lists_of_parameters_are_lists_in_an_attribute_and_the_hint_says_so() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'ParameterList': a list or dict of tensors"):
+        svod.nn.ParameterList  # type: ignore[attr-defined]  # noqa: B018
     with pytest.raises(AttributeError, match=r"'svod\.nn' has no attribute 'Linea'$") as caught:
         svod.nn.Linea  # type: ignore[attr-defined]  # noqa: B018
     assert caught.value.obj is svod.nn and caught.value.name == "Linea"
