@@ -140,7 +140,7 @@ fn noted(text: &str) -> String {
     for (site, line) in text.lines().enumerate() {
         let words = line.trim_start();
         let of = match words.split_once(" = load ") {
-            Some((_, rest)) => rest.split_once(", ptr ").map(|(of, rest)| (of, rest)),
+            Some((_, rest)) => rest.split_once(", ptr "),
             None => words.strip_prefix("store ").and_then(|rest| {
                 let end = if rest.starts_with('<') { rest.find('>')? + 1 } else { rest.find(' ')? };
                 let (_, pointer) = rest.split_once(", ptr ")?;
