@@ -50,13 +50,18 @@ class ParamGroup(MutableMapping[str, Any]):
     def __setitem__(self, name: str, value: Any) -> None:
         if name == "params":
             raise ArgumentError("the parameters of a group are added by add_param_group")
-        new, old = self._owner._option(name, value), self._options.get(name)
+        new, old = self._chosen(name, value), self._options.get(name)
         if isinstance(old, Tensor) and isinstance(new, Tensor) and new is not value:
             # The same tensor with another value: what was traced goes on with it.
             old.assign(_moved(new, old))
         else:
-            self._options[name] = new if new is value else self._placed(new)
+            self._options[name] = new
         self._complete()
+
+    def _chosen(self, name: str, value: Any) -> Any:
+        """An option as the group keeps it: numbers are tensors of its own, a tensor is the one that was given."""
+        option = self._owner._option(name, value)
+        return option if option is value else self._placed(option)
 
     def _placed(self, option: Any) -> Any:
         """An option's numbers in memory where the first parameter is, so that no step copies them there."""
@@ -169,9 +174,7 @@ class Optimizer:
             raise ArgumentError(f"{type(self).__name__} has no {sorted(unknown)}: it has {sorted(self.defaults)}")
         made = ParamGroup(self, params, names)
         for name, value in self.defaults.items():
-            chosen = group.get(name, value)
-            option = self._option(name, chosen)
-            made._options[name] = option if option is chosen else made._placed(option)
+            made._options[name] = made._chosen(name, group.get(name, value))
         self._check(made)
         made._complete()
         self.param_groups.append(made)

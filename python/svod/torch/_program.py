@@ -15,7 +15,7 @@ from torch.fx import Graph, GraphModule, Node
 import svod
 from svod._svod import _borrowed, _Draws, _Facts, _Trace
 from svod.torch._interpreter import Refused, built, is_check, outputs_of
-from svod.torch._sizes import Kind, Sizes, Symbols, expression_of, known_values
+from svod.torch._sizes import A_SIZE, Kind, Sizes, Symbols, expression_of, known_values
 from svod.torch._table import RULES, Unsupported
 from svod.torch._types import DTYPES, follow, given, is_known, named, order_of, precede, taken
 
@@ -278,10 +278,6 @@ class Program:
         return (value if order is None else value.permute(order)).to(named(device) or "CPU").clone()
 
 
-# Stands in for a size of which nothing is known.
-_A_SIZE = 8
-
-
 def refused_by(module: GraphModule) -> dict[Node, str]:
     """The operations of a graph that svod does not have, with the reasons."""
     found: dict[Node, str] = {}
@@ -295,7 +291,7 @@ def refused_by(module: GraphModule) -> dict[Node, str]:
             return sizes.of(value)
         except Unsupported:
             # What data decides may be any number.
-            return _A_SIZE
+            return A_SIZE
 
     def stand_in(value: Any) -> Any:
         if isinstance(value, (list, tuple)):

@@ -29,17 +29,17 @@ class Symbols:
         return bool(self.hints)
 
 
-# Stands in for the value of a symbol of which none is known.
-_A_VALUE = 8
+# Stands in for a size of which nothing is known.
+A_SIZE = 8
 
 
 def _hint(environment: Any, symbol: Any) -> int:
     """The value that a symbol had in the call that was traced."""
     if hasattr(environment, "optimization_hint"):
-        return int(environment.optimization_hint(symbol, _A_VALUE))
+        return int(environment.optimization_hint(symbol, A_SIZE))
     # PyTorch before 2.13.
     known = environment.size_hint(symbol, allow_none=True)
-    return _A_VALUE if known is None else int(known)
+    return A_SIZE if known is None else int(known)
 
 
 class Kind(enum.Enum):

@@ -194,10 +194,7 @@ pub fn export<'py>(
     let option = |name: &str| -> PyResult<Option<Bound<'py, PyAny>>> {
         Ok(options.map(|o| o.get_item(name)).transpose()?.flatten().filter(|value| !value.is_none()))
     };
-    let dtype = tensor.dtype();
-    let Some((code, bits, _)) = TYPES.iter().copied().find(|row| row.2 == dtype) else {
-        return Err(Class::DType.raise(format!("DLPack has no {dtype}")));
-    };
+    let kind = type_code(tensor)?;
     let versioned = match option("max_version")? {
         Some(version) => version.get_item(0)?.extract::<u32>()? >= 1,
         None => false,
@@ -214,7 +211,7 @@ pub fn export<'py>(
         return Err(PyBufferError::new_err(told).into());
     }
     let flags = versioned.then_some(if copied { COPIED } else { READ_ONLY });
-    capsule_of(py, buffer, &extents, (code, bits), None, flags)
+    capsule_of(py, buffer, &extents, kind, None, flags)
 }
 
 /// A capsule of a tensor's memory for PyTorch, which computes with it in a stream, and waits there: memory of its own, which
@@ -223,12 +220,16 @@ pub fn export<'py>(
 #[pyfunction]
 pub fn _handed_over<'py>(py: Python<'py>, tensor: &PyTensor, stream: usize) -> Result<Bound<'py, PyAny>> {
     let tensor = &tensor.0;
-    let dtype = tensor.dtype();
-    let Some((code, bits, _)) = TYPES.iter().copied().find(|row| row.2 == dtype) else {
-        return Err(Class::DType.raise(format!("DLPack has no {dtype}")));
-    };
+    let kind = type_code(tensor)?;
     let (buffer, extents, _) = elements(py, tensor, false, Readers::Stream(stream))?;
-    capsule_of(py, buffer, &extents, (code, bits), Some(stream), None)
+    capsule_of(py, buffer, &extents, kind, Some(stream), None)
+}
+
+/// DLPack's code and bits of a tensor's type.
+fn type_code(tensor: &Tensor) -> Result<(u8, u8)> {
+    let dtype = tensor.dtype();
+    let found = TYPES.iter().find(|row| row.2 == dtype).map(|(code, bits, _)| (*code, *bits));
+    found.ok_or_else(|| Class::DType.raise(format!("DLPack has no {dtype}")))
 }
 
 /// Has what is computed on a device from now on wait for what a stream of PyTorch's got before; or the stream wait for what
