@@ -4,7 +4,7 @@
 //!
 //! * two contractions with rows between them: [`attention`];
 //! * a convolution, or a contraction with its epilogue: [`convolution`], [`contraction`], whose tasks are those of
-//!   [`grid`]; with few rows or columns: [`skinny`]; for several sizes: [`variants`];
+//!   [`grid`], that of the gradient of a convolution's kernel ([`kernel_gradient`]); with few rows or columns: [`skinny`]; for several sizes: [`variants`];
 //! * a reduction across rows of memory: [`columns`], or, of a narrow matrix, [`narrow_columns`];
 //! * few results of many points: [`split_reduction`];
 //! * a scan, a scatter, a sort: [`scan`], [`scatter`], [`sort`];
@@ -23,6 +23,7 @@ mod contraction;
 mod convolution;
 mod grid;
 mod groups;
+mod kernel_gradient;
 mod narrow_columns;
 mod neighbours;
 mod prefetch;
@@ -105,6 +106,7 @@ fn choose(kernel: &Kernel, target: &Target, strict: bool, panels: Option<i64>) -
     match &found[..] {
         [(_, c), ..] if worth_a_tile(kernel, c) => match contraction::paired(kernel, &found, target, panels) {
             Some(schedule) => choice.opts = schedule.0,
+            None if found.len() == 1 && choice.kernel_gradient(found[0].0) => {}
             None => choice.contraction(&found),
         },
         _ if !strict && (choice.columns(None) || choice.in_parts()) => {}

@@ -66,10 +66,7 @@ pub(crate) fn windows(kernel: &Kernel, stage: usize) -> Option<Windows> {
 pub(crate) fn is_convolution(kernel: &Kernel, stage: usize) -> bool {
     let Some(found) = windows(kernel, stage) else { return false };
     let extent = |s: &Slide| kernel.axes[s.kept.index()].extent.upper_bound();
-    let tapped: Vec<(&Slide, AxisId)> = found.slides.iter().filter_map(|s| Some((s, s.tap?))).collect();
-    let by_channels = |c: Contraction| tapped.iter().all(|(s, _)| s.kept != c.m && s.kept != c.n);
-    let few = |(s, tap): &(&Slide, AxisId)| extent(s) < kernel.axes[tap.index()].extent.upper_bound();
-    if !tapped.is_empty() && tapped.iter().all(few) && recognise(kernel, stage).is_some_and(by_channels) {
+    if of_few_points(kernel, stage, &found).is_some() {
         return false;
     }
     match &found.slides[..] {
@@ -80,6 +77,22 @@ pub(crate) fn is_convolution(kernel: &Kernel, stage: usize) -> bool {
         }
         _ => true,
     }
+}
+
+/// The contraction of a stage whose windows are larger than what they slide over, as those of the gradient of a convolution's
+/// kernel are, of which the image is summed over and the taps are kept; and the axes that are kept and slid along.
+pub(crate) fn kernel_gradient(kernel: &Kernel, stage: usize) -> Option<(Contraction, Vec<Slide>)> {
+    let found = windows(kernel, stage)?;
+    let product = of_few_points(kernel, stage, &found)?;
+    Some((product, found.slides.into_iter().filter(|s| s.tap.is_some()).collect()))
+}
+
+fn of_few_points(kernel: &Kernel, stage: usize, found: &Windows) -> Option<Contraction> {
+    let extent = |a: AxisId| kernel.axes[a.index()].extent.upper_bound();
+    let tapped: Vec<(&Slide, AxisId)> = found.slides.iter().filter_map(|s| Some((s, s.tap?))).collect();
+    let few = |(s, tap): &(&Slide, AxisId)| extent(s.kept) < extent(*tap);
+    let by_channels = |c: &Contraction| tapped.iter().all(|(s, _)| s.kept != c.m && s.kept != c.n);
+    (!tapped.is_empty() && tapped.iter().all(few)).then(|| recognise(kernel, stage))?.filter(by_channels)
 }
 
 fn windows_over(kernel: &Kernel, stage: usize, value: ExprId, weights: ExprId) -> Option<Windows> {
