@@ -24,6 +24,12 @@ SHAPES: list[tuple[Numbers, Numbers, dict[str, int]]] = [
     ((3, 16, 21, 20), (24, 16, 3, 3), {"dilation": 2, "padding": 2}),
     ((5, 40, 70), (24, 40, 5), {"padding": 2}),
     ((2, 16, 5, 6, 7), (16, 16, 3, 2, 3), {"padding": 1}),
+    # Few channels, which are columns together with the taps.
+    ((8, 1, 28, 28), (32, 1, 3, 3), {"padding": 1}),
+    ((3, 3, 30, 31), (24, 3, 7, 7), {"stride": 2, "padding": 3}),
+    ((2, 2, 9, 11), (5, 2, 3, 5), {"dilation": 2}),
+    ((4, 3, 50), (16, 3, 7), {"padding": 1}),
+    ((2, 1, 6, 7, 8), (9, 1, 2, 3, 3), {}),
 ]
 
 

@@ -4,10 +4,11 @@ use super::Choice;
 use super::grid::{Costs, Grid};
 use crate::apply::copied_by;
 use crate::costs::limits::{products, registers, steps};
-use crate::kernel::access::{contiguous, extent, loads_only_constants, round, round_up};
+use crate::kernel::access::{contiguous, extent, loads_only_constants, round, round_up, step_along};
 use crate::kernel::contraction::{Contraction, pairs, recognise};
 use crate::language::{Layout, LoopRef, Opt, Schedule, StageHome, Tail, To};
 use svod_dtype::DType;
+use svod_ir::expr::{Expr, ExprId};
 use svod_ir::kernel::{AxisId, Kernel};
 use svod_ir::target::Target;
 
@@ -218,14 +219,14 @@ impl Choice<'_> {
             }
         }
         let b = format!("{name}.b");
-        let square = self.square_blocks(c, cols);
+        if home == StageHome::Task {
+            self.opts.push(Opt::At { stage: b.clone(), at: sk });
+        }
+        let shared = home == StageHome::Shared;
         match home {
-            StageHome::Task => {
-                self.opts.push(Opt::At { stage: b.clone(), at: sk });
-                self.copy_panels(&b, &over, cols, false, square);
-            }
-            StageHome::Shared => self.copy_panels(&b, &over, cols, true, square),
             StageHome::Prepared => {}
+            _ if self.columns_of_digits(c) => self.copy_columns(&b, &over, cols, shared),
+            _ => self.copy_panels(&b, &over, cols, shared, self.square_blocks(c, cols)),
         }
         self.opts.push(Opt::Micro { stage: name.clone(), rows: height as u32, cols: cols as u32 });
         // A panel that comes from memory, or from another core's cache, is fetched while the one before it is read.
@@ -269,6 +270,36 @@ impl Choice<'_> {
         self.split(row, rows, Tail::PadScratch);
         self.split(at.clone(), lanes, Tail::Rest);
         self.bind(at.with_part(1), To::Vector);
+    }
+
+    /// Whether columns are read at quotients and remainders of their number, and the depth in steps: a vector of columns would
+    /// divide for each lane.
+    fn columns_of_digits(&self, c: &Contraction) -> bool {
+        let k = self.kernel;
+        let loads = k.exprs.loads(&[c.b]).into_iter();
+        let indices =
+            loads.filter_map(|e| if let Expr::Load { index, .. } = k.exprs.get(e) { Some(index) } else { None });
+        let all: Vec<ExprId> = indices.flatten().copied().collect();
+        let steps = |axis: AxisId| all.iter().all(|i| step_along(k, *i, axis).is_some());
+        !steps(c.n) && steps(c.k)
+    }
+
+    /// The loops of a copy in panels whose columns are read each for itself, along the depth in vectors.
+    fn copy_columns(&mut self, stage: &str, over: &[AxisId], width: i64, shared: bool) {
+        let k = self.kernel;
+        let whole = |a: &AxisId| LoopRef::new(stage, k.axes[a.index()].var.name(), 0);
+        let [outer @ .., depth, last] = over else { return };
+        let lanes = self.target.lanes(4) as i64;
+        let (depth, last) = (whole(depth), whole(last));
+        self.split(last.clone(), width, Tail::Rest);
+        self.split(depth.clone(), lanes, Tail::Rest);
+        let tasks: Vec<LoopRef> = outer.iter().map(whole).chain([last.clone()]).collect();
+        let inner = [last.with_part(1), depth.clone(), depth.with_part(1)];
+        self.opts.push(Opt::Reorder { stage: stage.into(), order: tasks.iter().chain(&inner).cloned().collect() });
+        if shared {
+            tasks.into_iter().for_each(|task| self.bind(task, To::Task));
+        }
+        self.bind(depth.with_part(1), To::Vector);
     }
 
     /// The loops of a copy in panels: some panels at a time, row by row, so that memory is read in

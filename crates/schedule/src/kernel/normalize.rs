@@ -10,6 +10,7 @@
 
 use super::access::accesses;
 use super::rewrite::rebuild;
+use crate::kernel::contraction::columns::columns_together;
 use crate::kernel::contraction::order::{rows_first, taps_first};
 use crate::kernel::contraction::widen::widen;
 use crate::kernel::views::reshape_params;
@@ -19,7 +20,7 @@ use svod_ir::size::{Size, Variable};
 
 /// The same computation, squeezed already, in normal form; axes are renumbered in the order of use.
 pub(crate) fn normalize(kernel: Kernel) -> Kernel {
-    let mut kernel = taps_first(rows_first(widen(reshape_params(kernel))));
+    let mut kernel = taps_first(rows_first(widen(reshape_params(columns_together(reshape_params(kernel))))));
     while let Some((a, b)) = mergeable(&kernel) {
         kernel = merge(kernel, a, b);
     }

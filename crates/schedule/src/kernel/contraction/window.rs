@@ -48,7 +48,7 @@ pub(crate) struct Windows {
     /// The operand that they slide over.
     pub value: ExprId,
     /// The other operand.
-    weights: ExprId,
+    pub weights: ExprId,
     /// In the order of the stage's axes.
     pub slides: Vec<Slide>,
 }
@@ -66,7 +66,7 @@ pub(crate) fn windows(kernel: &Kernel, stage: usize) -> Option<Windows> {
 pub(crate) fn is_convolution(kernel: &Kernel, stage: usize) -> bool {
     let Some(found) = windows(kernel, stage) else { return false };
     let extent = |s: &Slide| kernel.axes[s.kept.index()].extent.upper_bound();
-    if of_few_points(kernel, stage, &found).is_some() {
+    if kernel_gradient(kernel, stage).is_some() {
         return false;
     }
     match &found.slides[..] {
@@ -79,20 +79,21 @@ pub(crate) fn is_convolution(kernel: &Kernel, stage: usize) -> bool {
     }
 }
 
-/// The contraction of a stage whose windows are larger than what they slide over, as those of the gradient of a convolution's
-/// kernel are, of which the image is summed over and the taps are kept; and the axes that are kept and slid along.
+/// The contraction of channels that the gradient of a convolution's kernel is for each tap, and the axes that are slid along.
 pub(crate) fn kernel_gradient(kernel: &Kernel, stage: usize) -> Option<(Contraction, Vec<Slide>)> {
-    let found = windows(kernel, stage)?;
-    let product = of_few_points(kernel, stage, &found)?;
-    Some((product, found.slides.into_iter().filter(|s| s.tap.is_some()).collect()))
+    let found = windows_of_few_points(kernel, stage)?;
+    let tapped: Vec<Slide> = found.slides.into_iter().filter(|s| s.tap.is_some()).collect();
+    let by_channels = |c: &Contraction| tapped.iter().all(|s| s.kept != c.m && s.kept != c.n);
+    recognise(kernel, stage).filter(by_channels).map(|c| (c, tapped))
 }
 
-fn of_few_points(kernel: &Kernel, stage: usize, found: &Windows) -> Option<Contraction> {
+/// The windows of a stage, where they are larger than what they slide over, as those of the gradient of a convolution's kernel are:
+/// the image is summed over, and the taps are kept.
+pub(crate) fn windows_of_few_points(kernel: &Kernel, stage: usize) -> Option<Windows> {
+    let found = windows(kernel, stage)?;
     let extent = |a: AxisId| kernel.axes[a.index()].extent.upper_bound();
-    let tapped: Vec<(&Slide, AxisId)> = found.slides.iter().filter_map(|s| Some((s, s.tap?))).collect();
-    let few = |(s, tap): &(&Slide, AxisId)| extent(s.kept) < extent(*tap);
-    let by_channels = |c: &Contraction| tapped.iter().all(|(s, _)| s.kept != c.m && s.kept != c.n);
-    (!tapped.is_empty() && tapped.iter().all(few)).then(|| recognise(kernel, stage))?.filter(by_channels)
+    let mut tapped = found.slides.iter().filter_map(|s| Some((s.kept, s.tap?))).peekable();
+    (tapped.peek().is_some() && tapped.all(|(kept, tap)| extent(kept) < extent(tap))).then_some(found)
 }
 
 fn windows_over(kernel: &Kernel, stage: usize, value: ExprId, weights: ExprId) -> Option<Windows> {
