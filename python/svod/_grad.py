@@ -295,7 +295,13 @@ def grad(
     >>> svod.grad(svod.grad(lambda x: x**3))(svod.Tensor(2.0)).item()
     12.0
     """
-    both = _value_and_grad("grad", function, argnums, has_aux)
+    return _gradient_of("grad", function, argnums, has_aux)
+
+
+def _gradient_of(
+    called: str, function: Callable[..., Any], argnums: int | Sequence[int], has_aux: bool
+) -> Callable[..., Any]:
+    both = _value_and_grad(called, function, argnums, has_aux)
 
     @functools.wraps(function, updated=())
     def differentiated(*args: Any, **kwargs: Any) -> Any:
@@ -422,7 +428,7 @@ def hessian(function: Callable[..., Any], argnums: int = 0) -> Callable[..., Any
     >>> svod.hessian(lambda x: x[0] ** 2 * x[1])(svod.Tensor([3.0, 5.0])).tolist()
     [[10.0, 6.0], [6.0, 0.0]]
     """
-    return jacobian(grad(function, argnums), argnums)
+    return jacobian(_gradient_of("hessian", function, argnums, False), argnums)
 
 
 @checked_at_once

@@ -2,7 +2,7 @@
 
 A tensor that follows from others is replaced by one of the same value, whose derivative is what the hooks make of its
 cotangent. Of a tensor that gathers its gradient `backward` gathers what the hooks make of it: that `backward` takes the
-place of the plain one once the first of these hooks is there.
+place of the plain one once the first of these hooks is there, and so does that `gradient`.
 """
 
 from __future__ import annotations
@@ -165,6 +165,22 @@ def _install() -> None:
                 raise
 
     setattr(Tensor, "backward", backward)  # noqa: B010
+    plain_gradient = Tensor.gradient
+
+    @functools.wraps(plain_gradient)
+    def gradient(self: Tensor, *targets: Tensor, **options: Any) -> Any:
+        with _state.lock, enable_grad():
+            known = [_state.known.get(id(target), (None, None))[0] for target in targets]
+            for hooks in filter(None, known):
+                hooks.given = None
+            found = plain_gradient(self, *targets, **options)
+            # Where the way back goes on from a tensor, its hooks have been called.
+            return tuple(
+                one if hooks is None or not hooks._hooks else hooks.changed(one) if hooks.given is None else hooks.given
+                for one, hooks in zip(found, known, strict=True)
+            )
+
+    setattr(Tensor, "gradient", gradient)  # noqa: B010
 
 
 def _gather(hooks: _Hooked, tensor: Tensor, before: Tensor | None) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from svod._svod import ArgumentError, Tensor, _may_be_differentiated, _with_derivative, cat, is_grad_enabled
 
-__all__ = ["Hook", "HookHandle", "around"]
+__all__ = ["Hook", "HookHandle", "StepHook", "around"]
 
 
 class Hook(NamedTuple):
@@ -19,8 +19,15 @@ class Hook(NamedTuple):
     with_kwargs: bool = False
 
 
+class StepHook(NamedTuple):
+    """A function that is called before or after each step of an optimizer."""
+
+    function: Callable[..., Any]
+    when: Literal["before", "after"]
+
+
 class HookHandle:
-    """A hook on a module or a tensor: `remove()` takes it off, as does the end of a `with` block."""
+    """A hook on a module, a tensor or an optimizer: `remove()` takes it off, as does the end of a `with` block."""
 
     def __init__(self, owner: Any, hook: object) -> None:
         self._owner, self._hook = weakref.ref(owner), hook

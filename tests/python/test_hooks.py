@@ -278,3 +278,17 @@ def test_what_does_not_fit_is_refused() -> None:
     layer.register_full_backward_hook(lambda module, into, out: (into[0], into[0]))
     with pytest.raises(svod.ArgumentError, match="ReLU: a backward hook gives 2 gradients, but there are 1"):
         layer(w).sum().backward()
+
+
+def test_hooks_hold_for_gradients_that_are_asked_for() -> None:
+    w = svod.Tensor([1.0, 2.0]).requires_grad_()
+    seen: list[list[float]] = []
+    handle = w.register_hook(lambda g: (seen.append(g.tolist()), g * 10)[1])
+    (found,) = (w * w).sum().gradient(w)
+    assert (found.tolist(), seen) == ([20.0, 40.0], [[2.0, 4.0]])
+    y = w * 3
+    y.register_hook(lambda g: g + 1)
+    by_w, by_y = (y * y).sum().gradient(w, y)
+    assert (by_y.tolist(), by_w.tolist()) == ([7.0, 13.0], [210.0, 390.0])
+    handle.remove()
+    assert (w * w).sum().gradient(w)[0].tolist() == [2.0, 4.0]

@@ -75,6 +75,70 @@ def test_a_step_of_a_model_takes_memory_for_what_it_computes_only() -> None:
     assert extra(lambda: step(x)) < state / 8
 
 
+def test_a_step_of_a_classifier_takes_memory_for_what_it_computes_only() -> None:
+    # Labels are looked up in the loss and in its derivative: whether they are classes is told once.
+    model = nn.Linear(512, 256)
+    model.requires_grad_()
+    optimizer = optim.AdamW(model.parameters())
+    x, labels = svod.randn(8, 512), svod.Tensor(np.arange(8))
+
+    @svod.jit
+    def step(x: svod.Tensor, labels: svod.Tensor) -> svod.Tensor:
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(x), labels)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        return loss
+
+    state = sum(int(p.nbytes) for p in model.parameters()) * 3
+    assert extra(lambda: step(x, labels)) < state / 8
+    before = [p.numpy().copy() for p in model.parameters()]
+    with pytest.raises(svod.IndexError):
+        step(x, labels + 250)
+    for p, value in zip(model.parameters(), before, strict=True):
+        np.testing.assert_array_equal(p.numpy(), value)
+
+
+def test_a_result_that_is_there_twice_is_computed_once() -> None:
+    (w,), (g,) = tensors(1), tensors(1, seed=1)
+    other = svod.Tensor(np.zeros(N, np.float32))
+
+    @svod.jit
+    def step() -> tuple[svod.Tensor, svod.Tensor]:
+        w.assign(w - 0.5 * g)
+        total = g.sum()
+        return total, total
+
+    assert extra(step) < BYTES // 8
+    one, same = step()
+    assert one.item() == same.item() == pytest.approx(float(g.numpy().sum()), rel=1e-4, abs=1e-2)
+
+    @svod.jit
+    def both() -> None:
+        w.assign(w - 0.5 * g)
+        other.assign(w)
+
+    for _ in range(3):
+        expected = w.numpy() - 0.5 * g.numpy()
+        both()
+        np.testing.assert_allclose(w.numpy(), expected, rtol=1e-6)
+        np.testing.assert_array_equal(w.numpy(), other.numpy())
+    other[0] = 7.0
+    assert other[0].item() == 7.0
+    assert w[0].item() == pytest.approx(expected[0])
+
+
+def test_what_is_read_often_holds_no_memory() -> None:
+    values = svod.arange(N).realize()
+    svod.clear_caches()
+    live = svod.memory()["CPU"]["live"]
+    for _ in range(4):
+        (svod.arange(N) * 3 + 1).realize()
+    assert svod.memory()["CPU"]["live"] == live
+    assert values[1].item() == 1
+
+
 @pytest.mark.parametrize("hold", ["handle", "array", "expression", "view", "list", "plan"])
 def test_whoever_holds_a_value_keeps_it(hold: str) -> None:
     (w,), (g,) = tensors(1), tensors(1, seed=1)

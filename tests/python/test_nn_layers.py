@@ -94,6 +94,22 @@ LAYERS: list[tuple[str, tuple[Any, ...], dict[str, Any], list[Array]]] = [
     ("Upsample", (), {"scale_factor": 2, "mode": "trilinear"}, [draw(1, 2, 2, 3, 2)]),
     ("PixelShuffle", (2,), {}, [draw(2, 8, 3, 2)]),
     ("PixelUnshuffle", (2,), {}, [draw(2, 2, 4, 6)]),
+    *(
+        (f"Conv{len(extents)}d", (2, 3, 3, 2, padding), {"padding_mode": mode, "dilation": 2}, [draw(2, 2, *extents)])
+        for extents in ((7,), (7, 6), (6, 7, 6))
+        for padding in (2, (1, 2, 0)[: len(extents)])
+        for mode in ("reflect", "replicate", "circular")
+    ),
+    ("Conv2d", (2, 3, (2, 3)), {"padding": "same", "padding_mode": "circular"}, [draw(2, 2, 4, 5)]),
+    ("Conv2d", (2, 3, 2), {"padding": "valid", "padding_mode": "reflect"}, [draw(2, 2, 4, 5)]),
+    ("ChannelShuffle", (2,), {}, [draw(2, 6, 3, 2)]),
+    ("Unfold", ((2, 3),), {"padding": 1, "stride": 2}, [draw(2, 3, 5, 4)]),
+    ("Fold", ((4, 5), (2, 3)), {"padding": 1}, [draw(2, 12, 25)]),
+    ("LPPool1d", (2.0, 3), {"stride": 2}, [draw(2, 3, 8)]),
+    ("LPPool2d", (3.0, 2), {"ceil_mode": True}, [abs(draw(2, 3, 5, 4)) + 0.1]),
+    ("LPPool3d", (2.0, 2), {}, [draw(1, 2, 4, 4, 4)]),
+    ("LocalResponseNorm", (3,), {"alpha": 0.1, "beta": 0.5, "k": 2.0}, [draw(2, 5, 3, 4)]),
+    ("FeatureAlphaDropout", (0.0,), {}, [draw(2, 3, 4)]),
     ("Flatten", (), {}, [draw(2, 3, 4)]),
     ("Unflatten", (1, (2, 3)), {}, [draw(4, 6)]),
     ("Identity", (), {}, [draw(2, 3)]),
@@ -362,3 +378,36 @@ def test_numbers_that_a_function_is_not_defined_for_are_errors() -> None:
     for name, call in calls.items():
         with pytest.raises(svod.ArgumentError, match=name):
             call()
+
+
+@pytest.mark.parametrize("spatial", [1, 2, 3])
+def test_maxima_go_back_to_where_they_were(spatial: int) -> None:
+    torch = pytest.importorskip("torch")
+    x = draw(2, 3, *(6, 5, 7)[:spatial])
+    results = []
+    for library, tensor in ((nn, svod.Tensor), (torch.nn, torch.tensor)):
+        pool = getattr(library, f"MaxPool{spatial}d")(2, return_indices=True)
+        unpool = getattr(library, f"MaxUnpool{spatial}d")(2)
+        given = tensor(x).requires_grad_()
+        maxima, places = pool(given)
+        back = unpool(maxima * maxima, places, output_size=x.shape)
+        back.sum().backward()
+        results.append([places.numpy(), back.detach().numpy(), given.grad.numpy()])
+    for mine, theirs in zip(*results, strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-6)
+
+
+@pytest.mark.parametrize("spatial", [2, 3])
+def test_windows_at_random_places_have_maxima(spatial: int) -> None:
+    pool = getattr(nn, f"FractionalMaxPool{spatial}d")(2, output_size=3, return_indices=True)
+    x = svod.Tensor(draw(1, 2, *[7] * spatial))
+    maxima, places = pool(x)
+    assert maxima.shape == (1, 2, *[3] * spatial)
+    np.testing.assert_array_equal(x.flatten(2).gather(2, places.flatten(2)).numpy(), maxima.flatten(2).numpy())
+
+
+def test_padding_modes_that_are_not_known_are_told() -> None:
+    with pytest.raises(svod.ArgumentError, match="padding_mode is one of"):
+        nn.Conv1d(1, 1, 1, padding_mode="mirror")
+    with pytest.raises(svod.ArgumentError, match="zeros"):
+        nn.ConvTranspose1d(1, 1, 1, padding_mode="reflect")

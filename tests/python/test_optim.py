@@ -549,3 +549,28 @@ def test_a_closure_by_its_name() -> None:
 
     assert optimizer.step(closure=closure).item() == 2.0
     assert w.tolist() == [0.0]
+
+
+def test_hooks_of_steps_are_called_and_taken_off() -> None:
+    w = svod.Tensor([1.0, 2.0]).requires_grad_()
+    optimizer = optim.SGD([w], lr=1.0)
+    seen: list[str] = []
+    before = optimizer.register_step_pre_hook(lambda own, args, kwargs: seen.append(f"before {w.tolist()}"))
+    optimizer.register_step_post_hook(lambda own, args, kwargs: seen.append(f"after {w.tolist()} {own is optimizer}"))
+    optimizer.step([svod.ones(2)])
+    assert seen == ["before [1.0, 2.0]", "after [0.0, 1.0] True"]
+    before.remove()
+    optimizer.step([svod.ones(2)])
+    assert seen[2:] == ["after [-1.0, 0.0] True"]
+
+
+def test_a_hook_before_a_step_changes_what_it_is_given() -> None:
+    w = svod.Tensor([1.0]).requires_grad_()
+    optimizer = optim.SGD([w], lr=1.0)
+    optimizer.register_step_pre_hook(lambda own, args, kwargs: (([args[0][0] * 2],), kwargs))
+    optimizer.step([svod.ones(1)])
+    assert w.tolist() == [-1.0]
+    step = svod.jit(lambda: optimizer.step([svod.ones(1)]))
+    for _ in range(3):
+        step()
+    assert w.tolist() == [-7.0]

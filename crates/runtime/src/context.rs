@@ -221,7 +221,8 @@ impl Context {
         let origins = Pass::Trace.time(|| origins_of(&graph, &bodies));
         let required = Required::of(&graph, &bodies);
         let attach = |key: &GraphKey, scheduled: &Scheduled, origins: &[Option<&Origin>]| {
-            let used = Use { key, shapes: &shapes, inputs: &inputs, origins, required: &required, donated };
+            let used =
+                Use { key, shapes: &shapes, inputs: &inputs, origins, required: &required, donated, lent: false };
             instantiate::instantiate(self, scheduled, &used, config, &watch)
         };
         if let Some((seen, with)) = self.with_arguments(&graph, &key, &inputs, config) {

@@ -150,6 +150,8 @@ pub(crate) struct Use<'a> {
     pub required: &'a [Required],
     /// What runs may write over inputs.
     pub donated: &'a Donated,
+    /// Whether all runs are on memory of others, as far as that is possible.
+    pub lent: bool,
 }
 
 /// A plan that runs `scheduled` for a graph.
@@ -198,9 +200,10 @@ fn attach(
     graph: &Use,
     config: &PrepareConfig,
 ) -> Result<ExecutionPlanBuilder> {
-    let Use { key, shapes, inputs, origins, required, donated } = *graph;
+    let Use { key, shapes, inputs, origins, required, donated, lent } = *graph;
     let mut builder = ExecutionPlanBuilder::new(context);
-    builder.planner(config.planner).require(required.to_vec()).donate(donated.clone()).check_numbers(config.detect_nan);
+    builder.planner(config.planner).require(required.to_vec()).donate(donated.clone()).lend(lent);
+    builder.check_numbers(config.detect_nan);
     if let Some(threads) = config.threads {
         builder.threads(threads);
     }
@@ -357,7 +360,8 @@ pub fn instantiate_schedule(
         Slot::Numbers(i) => vec![Size::from(pre.numbers[i].len() as i64)].into(),
     };
     let shapes: Vec<Shape> = pre.outputs.iter().map(shape).collect();
-    let graph = Use { key, shapes: &shapes, inputs, origins: &[], required: &[], donated: &Donated::default() };
+    let graph =
+        Use { key, shapes: &shapes, inputs, origins: &[], required: &[], donated: &Donated::default(), lent: false };
     instantiate(context, &scheduled, &graph, config, &Watch::new(context.stop_check()))
 }
 

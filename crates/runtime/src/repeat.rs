@@ -394,6 +394,7 @@ fn plan_over(
         origins: &[],
         required: &required,
         donated: &Donated::default(),
+        lent: true,
     };
     let plan = instantiate::instantiate(context, scheduled, &used, config, &Watch::new(context.stop_check()))?;
     let possible = plan.gives_fresh_outputs() && plan.variables().next().is_none() && held(&plan) <= MOST_BYTES;

@@ -4,6 +4,8 @@
 //! what became known since, what a plan's inputs are given, and, by an extra output of the plan for
 //! each lookup that may go wrong, what the plan computes.
 
+use std::collections::HashMap;
+
 use svod_dtype::DType;
 use svod_ir::alu::Alu;
 use svod_ir::graph::walk::NodeIndex;
@@ -23,7 +25,10 @@ use crate::tensor::Tensor;
 pub(crate) struct Lookups {
     /// By slot of the plan's input that holds the indices.
     inputs: Vec<(usize, Lookup)>,
-    computed: Vec<Lookup>,
+    /// By the position of the extra output that tells of it.
+    computed: Vec<(usize, Lookup)>,
+    /// Number of extra outputs.
+    flags: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -43,8 +48,8 @@ type Bounds = Option<Interval>;
 type Interval = (i128, i128);
 
 impl Lookups {
-    /// Checks what can be checked now, and gives the rest, with an output for each lookup by
-    /// computed indices: whether one was outside.
+    /// Checks what can be checked now, and gives the rest, with the outputs that tell of lookups by
+    /// computed indices whether one was outside. Lookups by the same indices, such as one and its derivative, have one.
     pub(crate) fn of(graph: &Graph, inputs: &[Leaf]) -> Result<(Lookups, Vec<UOp>)> {
         Lookups::found(graph, inputs, false)
     }
@@ -56,6 +61,7 @@ impl Lookups {
 
     fn found(graph: &Graph, inputs: &[Leaf], is_body: bool) -> Result<(Lookups, Vec<UOp>)> {
         let (mut lookups, mut flags) = (Lookups::default(), Vec::new());
+        let mut told: HashMap<UOp, usize> = HashMap::new();
         let mut bounds: Option<Vec<Bounds>> = None;
         let mut origins: Option<Vec<Option<&Origin>>> = None;
         for (at, (node, sources)) in graph.iter().enumerate() {
@@ -96,10 +102,14 @@ impl Lookups {
             let above = signed.ge(Tensor::from_uop(size_value(&extent)?))?;
             let flag = signed.lt(0)?.bitwise_or(&above)?.any(None, false)?.uop();
             let lookup = lookup(false);
-            lookup.line.iter().for_each(|line| flag.set_origin(line));
-            flags.push(flag);
-            lookups.computed.push(lookup);
+            let at = *told.entry(flag).or_insert_with_key(|flag| {
+                lookup.line.iter().for_each(|line| flag.set_origin(line));
+                flags.push(flag.clone());
+                flags.len() - 1
+            });
+            lookups.computed.push((at, lookup));
         }
+        lookups.flags = flags.len();
         Ok((lookups, flags))
     }
 
@@ -120,13 +130,13 @@ impl Lookups {
 
     /// Number of extra outputs.
     pub(crate) fn flags(&self) -> usize {
-        self.computed.len()
+        self.flags
     }
 
     /// Checks the extra outputs after a run.
     pub(crate) fn check_flags(&self, flag: impl Fn(usize) -> Result<Vec<u8>>) -> Result<()> {
-        for (i, lookup) in self.computed.iter().enumerate() {
-            if flag(i)?.iter().any(|byte| *byte != 0) {
+        for (at, lookup) in &self.computed {
+            if flag(*at)?.iter().any(|byte| *byte != 0) {
                 let Lookup { op, axis, ref extent, ref line, .. } = *lookup;
                 return Err(TensorError::ComputedIndex { op, axis, extent: extent.clone(), line: line.clone() });
             }

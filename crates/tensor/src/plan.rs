@@ -1,6 +1,6 @@
 //! Plans: computing the same expression many times.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -186,20 +186,26 @@ fn prepare(
     let input_of = |leaf: usize| given.iter().position(|input: &Input| input.parts.contains(&leaf)).unwrap_or(leaf);
     sources::check_followed(&graph, &leaves, input_of)?;
     let (lookups, flags) = Lookups::of(&graph, &leaves)?;
-    let nodes: Vec<UOp> = roots.iter().cloned().chain(flags).collect();
+    let (distinct, of_root) = distinct(&roots);
+    let nodes: Vec<UOp> = distinct.iter().cloned().chain(flags).collect();
     let (all, mut places) = spread(&nodes)?;
     let one = |range: &Range<usize>| (range.len() == 1).then_some(range.start);
     let pair = |(input, output): &(usize, usize)| {
-        Some(Donation { input: one(&given.get(*input)?.parts)?, output: one(places.get(*output)?)? })
+        let of = *of_root.get(*output)?;
+        // What stands for several results is written over nothing.
+        let is_sole = of_root.iter().filter(|other| **other == of).count() == 1;
+        let (input, output) = (one(&given.get(*input)?.parts)?, one(places.get(of)?)?);
+        is_sole.then_some(Donation { input, output })
     };
-    let checks = places.get(roots.len()).map_or(all.len(), |first| first.start);
+    let checks = places.get(distinct.len()).map_or(all.len(), |first| first.start);
     let donated = Donated { pairs: written.iter().filter_map(pair).collect(), checks };
     let plan = Context::global().plan_writing(&all, &leaves, &donated, &config.clone().for_plan())?;
     if plan.output_count() != all.len() {
         let (tensors, outputs) = (tensors.len(), plan.output_count().saturating_sub(lookups.flags()));
         return Err(svod_runtime::Error::BatchMismatch { tensors, outputs }.into());
     }
-    let flags = places.drain(roots.len()..).map(|place| place.start).collect();
+    let flags = places.drain(distinct.len()..).map(|place| place.start).collect();
+    let places = of_root.iter().map(|of| places[*of].clone());
     let follower = |node: &UOp, parts: Range<usize>| -> Result<Output> {
         Ok(Output { node: output::handle(node, &plan.output_cells()[parts.clone()])?, parts })
     };
@@ -211,6 +217,19 @@ fn prepare(
         }
     }
     Ok(Plan { plan, inputs: given, outputs, lookups, flags })
+}
+
+/// The nodes, those that are there several times once, and for each its position among these.
+fn distinct(nodes: &[UOp]) -> (Vec<UOp>, Vec<usize>) {
+    let (mut all, mut known) = (Vec::with_capacity(nodes.len()), HashMap::with_capacity(nodes.len()));
+    let at = |node: &UOp| {
+        *known.entry(node.clone()).or_insert_with(|| {
+            all.push(node.clone());
+            all.len() - 1
+        })
+    };
+    let at = nodes.iter().map(at).collect();
+    (all, at)
 }
 
 /// Checks that some output depends on each input.
@@ -346,12 +365,11 @@ impl Plan {
     }
 
     /// The outputs as tensors of their own, of the nodes of all parts in their order.
-    fn joined(&self, mut leaves: impl Iterator<Item = Result<UOp>>) -> Result<Vec<Tensor>> {
-        // The outputs are the first ones, one after the other.
-        let own = |output: &Output| {
-            let parts = leaves.by_ref().take(output.parts.len()).collect::<Result<_>>()?;
-            Ok(Tensor::from_uop(joined(&output.node, parts)?))
-        };
+    fn joined(&self, leaves: impl Iterator<Item = Result<UOp>>) -> Result<Vec<Tensor>> {
+        // The outputs are the first ones.
+        let count = self.outputs.iter().map(|output| output.parts.end).max().unwrap_or(0);
+        let leaves: Vec<UOp> = leaves.take(count).collect::<Result<_>>()?;
+        let own = |output: &Output| Ok(Tensor::from_uop(joined(&output.node, leaves[output.parts.clone()].to_vec())?));
         self.outputs.iter().map(own).collect()
     }
 

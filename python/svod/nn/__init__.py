@@ -41,6 +41,8 @@ from svod.nn.spatial import *  # noqa: F403
 from svod.nn.spatial import __all__ as _spatial
 from svod.nn.transformer import *  # noqa: F403
 from svod.nn.transformer import __all__ as _transformer
+from svod.nn.windows import *  # noqa: F403
+from svod.nn.windows import __all__ as _windows
 
 __all__ = [
     "FunctionModule",
@@ -61,6 +63,7 @@ __all__ = [
     *_resize,
     *_spatial,
     *_transformer,
+    *_windows,
 ]
 
 if not TYPE_CHECKING:

@@ -7,7 +7,7 @@ from svod._svod import Tensor
 from svod.nn import functional as F
 from svod.nn.functional.dropout import check_probability
 
-__all__ = ["AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d"]
+__all__ = ["AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "FeatureAlphaDropout"]
 
 
 class _Dropping(Module):
@@ -60,3 +60,10 @@ class AlphaDropout(_Dropping):
 
     def forward(self, x: Tensor) -> Tensor:
         return F.alpha_dropout(x, self.p, self.training)
+
+
+class FeatureAlphaDropout(_Dropping):
+    """`AlphaDropout` of whole channels of `(batch, channels, ..)`."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.feature_alpha_dropout(x, self.p, self.training)

@@ -30,12 +30,14 @@ __all__ = [
 
 _Numbers = int | Sequence[int]
 _Padding = str | int | Sequence[int] | Sequence[tuple[int, int]]
+_PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 
 class _Conv(Module):
     """What convolutions share: `weight` `(out, in / groups, ..kernel)` and `bias` `(out,)`.
 
-    Both are drawn uniformly from `±1/sqrt(in / groups * kernel elements)`.
+    Both are drawn uniformly from `±1/sqrt(in / groups * kernel elements)`. What `padding` adds are zeros, or, as
+    `padding_mode` says, elements of the input: `"reflect"`, `"replicate"` or `"circular"`, as `functional.pad` has them.
     """
 
     spatial: int
@@ -51,13 +53,17 @@ class _Conv(Module):
         dilation: _Numbers = 1,
         groups: int = 1,
         bias: bool = True,
+        padding_mode: str = "zeros",
     ) -> None:
         _check_channels(self, groups, in_channels, out_channels)
         kernel = _numbers(self, "kernel_size", kernel_size)
         _numbers(self, "stride", stride)
         _numbers(self, "dilation", dilation)
         _check_padding(self, padding)
+        if padding_mode not in _PADDING_MODES:
+            raise ArgumentError(f"{type(self).__name__}: padding_mode is one of {_PADDING_MODES}, not {padding_mode!r}")
         self.stride, self.padding, self.dilation, self.groups = stride, padding, dilation, groups
+        self.padding_mode = padding_mode
         self.weight, self.bias = _parameters((out_channels, in_channels // groups, *kernel), out_channels, bias)
 
     def extra_repr(self) -> str:
@@ -65,8 +71,25 @@ class _Conv(Module):
         return _described(self, in_channels * self.groups, out_channels)
 
     def __call__(self, x: Tensor) -> Tensor:
-        how = (self.stride, self.padding, self.dilation, self.groups)
-        return self._function(x, self.weight, self.bias, *how)
+        padding = self.padding
+        if self.padding_mode != "zeros":
+            x, padding = functional.pad(x, self._ends(), self.padding_mode), 0
+        return self._function(x, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+
+    def _ends(self) -> list[int]:
+        """What is added before and after each dimension, from the last one on."""
+        kernel, dilation = self.weight.shape[2:], _numbers(self, "dilation", self.dilation)
+        pairs: list[tuple[int, int]]
+        if self.padding == "same":
+            reach = [step * (int(extent) - 1) for step, extent in zip(dilation, kernel, strict=True)]
+            pairs = [(both // 2, both - both // 2) for both in reach]
+        elif self.padding == "valid":
+            pairs = [(0, 0)] * self.spatial
+        elif isinstance(self.padding, Sequence) and isinstance(self.padding[0], Sequence):
+            pairs = [(pair[0], pair[1]) for pair in cast(Sequence[tuple[int, int]], self.padding)]
+        else:
+            pairs = [(n, n) for n in _numbers(self, "padding", cast(_Numbers, self.padding), least=0)]
+        return [end for pair in reversed(pairs) for end in pair]
 
 
 class Conv1d(_Conv):
@@ -113,8 +136,11 @@ class _ConvTranspose(Module):
         groups: int = 1,
         bias: bool = True,
         dilation: _Numbers = 1,
+        padding_mode: str = "zeros",
     ) -> None:
         _check_channels(self, groups, in_channels, out_channels)
+        if padding_mode != "zeros":
+            raise ArgumentError(f"{type(self).__name__}: what is left out at the ends are zeros, not {padding_mode!r}")
         kernel = _numbers(self, "kernel_size", kernel_size)
         _numbers(self, "stride", stride)
         _numbers(self, "dilation", dilation)
@@ -169,19 +195,21 @@ class _MaxPool(Module):
         stride: _Numbers | None = None,
         padding: _Numbers = 0,
         dilation: _Numbers = 1,
+        return_indices: bool = False,
         ceil_mode: bool = False,
     ) -> None:
         _check_pool(self, kernel_size, stride, padding)
         _numbers(self, "dilation", dilation)
         self.kernel_size, self.stride, self.padding = kernel_size, stride, padding
-        self.dilation, self.ceil_mode = dilation, ceil_mode
+        self.dilation, self.return_indices, self.ceil_mode = dilation, return_indices, ceil_mode
 
     def extra_repr(self) -> str:
         stride = self.kernel_size if self.stride is None else self.stride
         return f"kernel_size={self.kernel_size}, stride={stride}, padding={self.padding}"
 
-    def __call__(self, x: Tensor) -> Tensor:
-        return self._function(x, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode)
+    def __call__(self, x: Tensor) -> Any:
+        how = (self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices)
+        return self._function(x, *how)
 
 
 class MaxPool1d(_MaxPool):

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from svod._arguments import checked, checked_init
 from svod._grad import enable_grad, no_grad
+from svod._hooks import HookHandle, StepHook
 from svod._module import StateError, forget_gradient
 from svod._svod import ArgumentError, ArgumentTypeError, DType, Tensor, _is_tracing, float32, float64, full, realize
 from svod.nn._statistics import pending
@@ -144,6 +145,7 @@ class Optimizer:
     def __init__(self, params: Iterable[Any], *, switches: Mapping[str, Any] | None = None, **defaults: Any) -> None:
         check_switches(type(self).__name__, switches or {})
         self.defaults = defaults
+        self._hooks: tuple[StepHook, ...] = ()
         self.param_groups: list[ParamGroup] = []
         given = list(params)
         if not given:
@@ -198,6 +200,36 @@ class Optimizer:
         `svod.value_and_grad` gives them for a module. A function in their place, or a `closure`, is called first, to
         compute the loss and call `backward`, as PyTorch's closures do: its loss is given back.
         """
+        for hook in self._hooks:
+            if hook.when == "before":
+                changed = hook.function(self, (gradients,), {"closure": closure})
+                if changed is not None:
+                    (gradients,), closure = changed[0] or (None,), changed[1].get("closure")
+        loss = self._stepped(gradients, closure)
+        for hook in self._hooks:
+            if hook.when == "after":
+                hook.function(self, (gradients,), {"closure": closure})
+        return loss
+
+    @checked
+    def register_step_pre_hook(self, hook: Callable[..., Any]) -> HookHandle:
+        """Calls `hook(optimizer, args, kwargs)` before each step; a pair that it gives takes the place of the arguments."""
+        return self._hooked(StepHook(hook, "before"))
+
+    @checked
+    def register_step_post_hook(self, hook: Callable[..., Any]) -> HookHandle:
+        """Calls `hook(optimizer, args, kwargs)` after each step. In a traced function hooks are traced with it."""
+        return self._hooked(StepHook(hook, "after"))
+
+    def _hooked(self, hook: StepHook) -> HookHandle:
+        self._hooks = (*self._hooks, hook)
+        return HookHandle(self, hook)
+
+    def _stepped(
+        self,
+        gradients: Sequence[Tensor | None] | Mapping[str, Tensor] | Callable[[], Any] | None,
+        closure: Callable[[], Any] | None,
+    ) -> Any:
         loss = None
         if closure is not None:
             if gradients is not None:

@@ -46,6 +46,7 @@ pub struct ExecutionPlanBuilder {
     leaves: Vec<Leaf>,
     required: Vec<Required>,
     donated: Donated,
+    lent: bool,
 }
 
 /// What runs are given anew.
@@ -184,6 +185,7 @@ impl ExecutionPlanBuilder {
             leaves: Vec::new(),
             required: Vec::new(),
             donated: Donated::default(),
+            lent: false,
         }
     }
 
@@ -266,6 +268,12 @@ impl ExecutionPlanBuilder {
         self
     }
 
+    /// Sets whether all runs are on memory of others, as far as that is possible: then the plan takes none for inputs and outputs.
+    pub(crate) fn lend(&mut self, lent: bool) -> &mut Self {
+        self.lent = lent;
+        self
+    }
+
     /// The plan: checked, ordered, its memory allocated. Without ops it does nothing.
     pub fn build(mut self) -> Result<ExecutionPlan, BuildError> {
         for (i, op) in self.ops.iter().enumerate() {
@@ -318,7 +326,7 @@ impl ExecutionPlanBuilder {
             _leaves: self.leaves,
         });
         // What was only traced for inputs that are still to come is called on those, if it is run.
-        let awaited = !self.inputs.is_empty() && self.inputs.iter().all(|i| !i.filled);
+        let awaited = self.lent || !self.inputs.is_empty() && self.inputs.iter().all(|i| !i.filled);
         let run = Run::new(&shared, &self.bindings, &self.inputs);
         let inputs = self.inputs.into_iter().map(|i| i.memory).collect();
         instance::plan(shared, self.buffers, inputs, run, !awaited).map_err(BuildError::from)
