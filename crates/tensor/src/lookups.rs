@@ -61,7 +61,8 @@ impl Lookups {
 
     fn found(graph: &Graph, inputs: &[Leaf], is_body: bool) -> Result<(Lookups, Vec<UOp>)> {
         let (mut lookups, mut flags) = (Lookups::default(), Vec::new());
-        let mut told: HashMap<UOp, usize> = HashMap::new();
+        // Positions of flags, which are kept, by their identity.
+        let mut told: HashMap<u64, usize> = HashMap::new();
         let mut bounds: Option<Vec<Bounds>> = None;
         let mut origins: Option<Vec<Option<&Origin>>> = None;
         for (at, (node, sources)) in graph.iter().enumerate() {
@@ -102,9 +103,9 @@ impl Lookups {
             let above = signed.ge(Tensor::from_uop(size_value(&extent)?))?;
             let flag = signed.lt(0)?.bitwise_or(&above)?.any(None, false)?.uop();
             let lookup = lookup(false);
-            let at = *told.entry(flag).or_insert_with_key(|flag| {
+            let at = *told.entry(flag.id()).or_insert_with(|| {
                 lookup.line.iter().for_each(|line| flag.set_origin(line));
-                flags.push(flag.clone());
+                flags.push(flag);
                 flags.len() - 1
             });
             lookups.computed.push((at, lookup));

@@ -223,7 +223,7 @@ fn prepare(
 fn distinct(nodes: &[UOp]) -> (Vec<UOp>, Vec<usize>) {
     let (mut all, mut known) = (Vec::with_capacity(nodes.len()), HashMap::with_capacity(nodes.len()));
     let at = |node: &UOp| {
-        *known.entry(node.clone()).or_insert_with(|| {
+        *known.entry(node.id()).or_insert_with(|| {
             all.push(node.clone());
             all.len() - 1
         })

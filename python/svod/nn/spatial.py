@@ -37,7 +37,7 @@ class _Conv(Module):
     """What convolutions share: `weight` `(out, in / groups, ..kernel)` and `bias` `(out,)`.
 
     Both are drawn uniformly from `±1/sqrt(in / groups * kernel elements)`. What `padding` adds are zeros, or, as
-    `padding_mode` says, elements of the input: `"reflect"`, `"replicate"` or `"circular"`, as `functional.pad` has them.
+    `padding_mode` says, elements of the input: `"reflect"`, `"replicate"` or `"circular"` (`functional.pad`).
     """
 
     spatial: int

@@ -115,7 +115,7 @@ class MaxUnpool2d(_MaxUnpool):
 
 
 class MaxUnpool3d(_MaxUnpool):
-    """The maxima of a pool, called with its `return_indices`, where they were in the last three axes, and 0 elsewhere."""
+    """The maxima of a pool with `return_indices`, where they were in the last three axes, and 0 elsewhere."""
 
     spatial = 3
 
@@ -149,7 +149,7 @@ class FractionalMaxPool3d(_FractionalMaxPool):
 
 
 class LocalResponseNorm(FunctionModule):
-    """`x / (k + alpha * m) ** beta`, of the mean m of squares over `size` channels around each (Krizhevsky et al. 2012)."""
+    """`x / (k + alpha * m) ** beta`, m the mean of squares over `size` channels (Krizhevsky et al. 2012)."""
 
     _function = staticmethod(F.local_response_norm)
 

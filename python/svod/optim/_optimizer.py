@@ -213,7 +213,7 @@ class Optimizer:
 
     @checked
     def register_step_pre_hook(self, hook: Callable[..., Any]) -> HookHandle:
-        """Calls `hook(optimizer, args, kwargs)` before each step; a pair that it gives takes the place of the arguments."""
+        """Calls `hook(optimizer, args, kwargs)` before each step; it may give another pair of these."""
         return self._hooked(StepHook(hook, "before"))
 
     @checked
