@@ -80,3 +80,28 @@ def test_a_loss_that_indexes_rows_reads_its_logits_once(spelling: int) -> None:
     assert names == [k.name for k in svod.prepare((t.logsumexp(1) - picked(t, labels)[-1]).mean()).kernels]
     plan.execute()
     np.testing.assert_allclose(plan.outputs[0].item(), losses.mean(), rtol=1e-5)
+
+
+@pytest.mark.parametrize("options", [{}, {"label_smoothing": 0.1}, {"weight": [0.5, 1.0, 2.0]}])
+def test_a_batch_without_labels_has_no_gradient(options: dict[str, Any]) -> None:
+    torch = pytest.importorskip("torch")
+    x = np.random.default_rng(0).standard_normal((2, 3))
+    results = []
+    for library, tensor in ((torch.nn.functional, torch.tensor), (svod.nn.functional, svod.Tensor)):
+        given = tensor(x).requires_grad_()
+        more = {k: tensor(np.array(v)) if k == "weight" else v for k, v in options.items()}
+        loss = library.cross_entropy(given, tensor(np.array([-100, -100])), **more)
+        loss.backward()
+        results.append((loss.detach().numpy(), given.grad.numpy()))
+    for theirs, mine in zip(*results, strict=True):
+        np.testing.assert_array_equal(theirs, mine)
+    assert not results[1][1].any()
+
+
+def test_logits_of_ignored_labels_may_be_infinite() -> None:
+    logs = svod.Tensor([[-np.inf, 0.0], [-1.0, -2.0]]).requires_grad_()
+    loss = svod.nn.functional.nll_loss(logs, svod.Tensor([-100, 1]))
+    loss.backward()
+    assert loss.item() == 2.0
+    assert logs.grad is not None
+    assert logs.grad.tolist() == [[0.0, 0.0], [0.0, -1.0]]

@@ -172,8 +172,11 @@ def _at_labels(
         raise ShapeError(f"{name}: labels of shape {tuple(target.shape)} for an input of {tuple(logs.shape)}")
     ignored = target == ignore_index
     labels = where(ignored, 0, target)
-    counts = where(ignored, 0.0, 1.0 if weight is None else weight[labels]).cast(logs.dtype)
-    return -logs.gather(classes, labels.unsqueeze(classes)).squeeze(classes) * counts, counts
+    weights = 1.0 if weight is None else weight[labels]
+    losses = -logs.gather(classes, labels.unsqueeze(classes)).squeeze(classes)
+    counts = where(ignored, 0.0, weights).cast(logs.dtype)
+    # What is ignored passes nothing on, whatever the cotangent is: that of the mean of no labels is infinite.
+    return where(ignored, 0.0, losses * weights).cast(logs.dtype), counts
 
 
 def _weighted(name: str, losses: Tensor, counts: Tensor, reduction: str) -> Tensor:
