@@ -414,6 +414,8 @@ class Jitted(Generic[P, R]):
             else:
                 inputs.append(trace.placeholder(shape, array.dtype, called, None if place == "CPU" else place))
         args, kwargs = rebuilt(structure, inputs)
+        # The function may let its handles require a gradient, or stand for something else.
+        inputs = [one._snapshot() for one in inputs]
         reached = Reached(objects, self._written)
         found: list[Any] = []
         numbers: list[int] = []

@@ -385,3 +385,19 @@ def test_functions_of_the_library_are_traced_by_themselves() -> None:
     diff = svod.jit(svod.diff)
     assert diff(x, dim=0).tolist() == diff(x, axis=0).tolist() == diff(x, 1, 0).tolist() == [[2, 3]]
     assert svod.jit(svod.roll)(x, 1, dim=0).tolist() == [[3, 5], [1, 2]]
+
+
+def test_arguments_may_require_gradients_within() -> None:
+    n = svod.Variable("n", 1, 9)
+
+    def cubed(x: svod.Tensor) -> Any:
+        x.requires_grad_()
+        (x**3).sum().backward()
+        return x.grad
+
+    for function in (svod.jit(cubed), svod.jit(cubed, shapes={"x": (n,)})):
+        for values in ([1.0, 2.0], [3.0], [1.0, 2.0]):
+            x = svod.Tensor(values)
+            assert function(x).tolist() == [3 * value**2 for value in values]
+            assert x.grad is None
+            assert not x.requires_grad
