@@ -12,7 +12,7 @@ import re
 import threading
 import weakref
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any, Generic, NoReturn, ParamSpec, TypeVar, overload
+from typing import Any, Generic, NoReturn, ParamSpec, TypeVar, cast, overload
 
 import numpy as np
 
@@ -415,7 +415,7 @@ class Jitted(Generic[P, R]):
                 inputs.append(trace.placeholder(shape, array.dtype, called, None if place == "CPU" else place))
         args, kwargs = rebuilt(structure, inputs)
         # The function may let its handles require a gradient, or stand for something else.
-        inputs = [one._snapshot() for one in inputs]
+        inputs = [cast(Tensor, one._snapshot()) for one in inputs]
         reached = Reached(objects, self._written)
         found: list[Any] = []
         numbers: list[int] = []
