@@ -574,3 +574,35 @@ def test_a_hook_before_a_step_changes_what_it_is_given() -> None:
     for _ in range(3):
         step()
     assert w.tolist() == [-7.0]
+
+
+@pytest.mark.parametrize("jitted", [False, True])
+@pytest.mark.parametrize("dtype", [svod.bfloat16, svod.float16])
+def test_a_step_goes_on_from_what_others_wrote(dtype: svod.DType, jitted: bool) -> None:
+    """Parameters of 16 bits are rounded from weights of the optimizer's own, which are no longer theirs then."""
+    parameter = svod.Tensor([1.0, 2.0, 3.0], dtype=dtype).realize()
+    parameter.requires_grad_()
+    optimizer = svod.optim.SGD([parameter], lr=0.25)
+
+    def step() -> svod.Tensor:
+        optimizer.zero_grad()
+        loss = parameter.sum()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        return loss
+
+    taken = svod.jit(step) if jitted else step
+    taken()
+    assert parameter.tolist() == [0.75, 1.75, 2.75]
+    with svod.no_grad():
+        parameter[1] = 8.0
+    taken()
+    assert parameter.tolist() == [0.5, 7.75, 2.5]
+    model = svod.nn.Linear(2, 1, bias=False).to(dtype)
+    model.requires_grad_()
+    optimizer = svod.optim.AdamW(model.parameters(), lr=0.0, weight_decay=0.0)
+    model.load_state_dict({"weight": np.array([[3.0, -5.0]], np.float32)})
+    model(svod.ones(1, 2, dtype=dtype)).sum().backward()
+    optimizer.step()
+    assert model.weight.tolist() == [[3.0, -5.0]]

@@ -10,7 +10,18 @@ from svod._arguments import checked, checked_init
 from svod._grad import enable_grad, no_grad
 from svod._hooks import HookHandle, StepHook
 from svod._module import StateError, forget_gradient
-from svod._svod import ArgumentError, ArgumentTypeError, DType, Tensor, _is_tracing, float32, float64, full, realize
+from svod._svod import (
+    ArgumentError,
+    ArgumentTypeError,
+    DType,
+    Tensor,
+    _is_tracing,
+    float32,
+    float64,
+    full,
+    realize,
+    where,
+)
 from svod.nn._statistics import pending
 from svod.optim._switches import Switches, check_switches
 
@@ -126,7 +137,8 @@ class Optimizer:
     A subclass gives the numbers of its groups, its state, and two rows of equations: `_advance` for the few numbers
     that all parameters have in common, computed in float64, and `_update` for the elements.
 
-    Parameters of less than 32 bits have their weights kept in float32, which the parameters are rounded from.
+    Parameters of less than 32 bits have their weights kept in float32, which the parameters are rounded from. Where a
+    parameter is written by others, as by `load_state_dict`, a step goes on from what they wrote.
     """
 
     # Options that are no real numbers, which compiled code is made for.
@@ -359,7 +371,8 @@ class Optimizer:
             for at in members:
                 parameter, state, gradient = group.params[at], group._states[at], gradients[at]
                 assert gradient is not None
-                weights = state.get(MASTER, parameter)
+                own = state.get(MASTER, parameter)
+                weights = _weights(parameter, own)
                 new, buffers = self._update(
                     weights,
                     -gradient.cast(weights.dtype) if group._options.get("maximize") else gradient.cast(weights.dtype),
@@ -367,9 +380,9 @@ class Optimizer:
                     SimpleNamespace(**{name: _cast(value, weights.dtype) for name, value in numbers.items()}),
                 )
                 written += _assigned(state, buffers)
-                written += [weights.assign(new)]
-                if weights is not parameter:
-                    written += [parameter.assign(weights)]
+                written += [own.assign(new)]
+                if own is not parameter:
+                    written += [parameter.assign(own)]
         return written
 
     def _load(self, group: ParamGroup, at: int, position: int, entries: Buffers, clocks: dict[Any, Buffers]) -> None:
@@ -395,6 +408,13 @@ class Optimizer:
 
 def _assigned(to: Buffers, values: Mapping[str, Tensor]) -> list[Tensor]:
     return [to[name].assign(value) for name, value in values.items()]
+
+
+def _weights(parameter: Tensor, own: Tensor) -> Tensor:
+    """What a step goes on from: the weights that a parameter is rounded from, but where somebody else wrote it."""
+    if own is parameter:
+        return parameter
+    return where(parameter.detach() == own.cast(parameter.dtype), own, parameter.detach().cast(own.dtype))
 
 
 def _cast(value: Any, dtype: DType) -> Any:
