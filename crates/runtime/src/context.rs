@@ -3,6 +3,7 @@
 use crate::arguments::{Record, Seen, WithArguments};
 use crate::code::{KernelCode, KernelKey};
 use crate::config::{Fingerprint, PrepareConfig, kernel_cache_size};
+use crate::control;
 use crate::error::{Error, Result};
 use crate::instantiate::{self, Scheduled, Use};
 use crate::interrupt::{StopCheck, Watch};
@@ -213,13 +214,14 @@ impl Context {
         let _told = tell_times();
         let inputs = inputs.iter().enumerate().map(|(i, l)| self.input(i, l)).collect::<Result<Vec<_>>>()?;
         let graph = Pass::Walk.run(roots, || with_inputs(Graph::new(roots), &inputs))?;
+        let required = Required::of(&graph, &graph.bodies());
+        let graph = control::as_steps(graph)?;
         let key = Pass::Key.time(|| GraphKey::new(&graph))?;
         let inputs: Vec<PlanInput> = inputs.into_iter().map(|(_, input, _)| input).collect();
         let shape = |root: &u32| graph.nodes()[*root as usize].shape_arc().clone();
         let shapes: Vec<Shape> = graph.roots().iter().map(shape).collect();
         let bodies = graph.bodies();
         let origins = Pass::Trace.time(|| origins_of(&graph, &bodies));
-        let required = Required::of(&graph, &bodies);
         let attach = |key: &GraphKey, scheduled: &Scheduled, origins: &[Option<&Origin>]| {
             let used =
                 Use { key, shapes: &shapes, inputs: &inputs, origins, required: &required, donated, lent: false };
@@ -461,7 +463,7 @@ fn with_inputs(graph: Graph, inputs: &[(Leaf, PlanInput, UOp)]) -> Result<Graph>
 }
 
 /// The graph with other nodes in place of some.
-fn replaced(graph: &Graph, by: &dyn Fn(NodeIndex, &UOp) -> Result<Option<UOp>>) -> Result<Graph> {
+pub(crate) fn replaced(graph: &Graph, by: &dyn Fn(NodeIndex, &UOp) -> Result<Option<UOp>>) -> Result<Graph> {
     let mut nodes: Vec<UOp> = Vec::with_capacity(graph.len());
     for (at, (node, sources)) in graph.iter().enumerate() {
         let replaced = match by(at as NodeIndex, node)? {

@@ -11,16 +11,21 @@
 //!
 //! The parameters of a loop are carried values, then rows of what is *sliced*, one for each iteration, then what is read from
 //! outside. A counted loop knows its trips when a run begins: they are a size, constant or not. It may go *backwards*, from
-//! the last row to the first, and its bodies may read the number of the iteration as a variable.
+//! the last row to the first, and its bodies may read the number of the iteration as a variable. Long loops of a known number
+//! of iterations become such steps when a plan is made (`long`); short ones are written out.
+//!
+//! A parameter that stands for a constant of the plan is that constant in the regions' plans, so that it is packed once.
 //!
 //! On memory that the host sees, a trip is a run of the body's plan on other pointers: rows are read and written where they
 //! lie, and carried values are in two buffers that take turns. Elsewhere, and where a body does what kernels of the host do
 //! not, values are copied from trip to trip. Each step of each trip asks whether to stop, and so does the loop itself.
 
 mod lent;
+mod long;
 mod memory;
 mod step;
 
+pub(crate) use long::as_steps;
 pub(crate) use step::ControlStep;
 
 use std::fmt;
@@ -64,7 +69,7 @@ pub enum Kind {
     Loop {
         /// How often.
         trips: Trips,
-        /// The number of the iteration, from 0 on, if the region reads it.
+        /// The number of the iteration, from the variable's least value on, if the region reads it.
         number: Option<Variable>,
         /// How many values are carried.
         carried: usize,

@@ -291,7 +291,13 @@ fn attach(
                 let call = functions.get(function).ok_or_else(missing)?;
                 let (call, shapes) = (call.clone(), shapes.clone());
                 let step: Arc<dyn CustomFunction> = match call.downcast::<Control>() {
-                    Some(_) => Arc::new(ControlStep::new(call, *outputs, shapes, context, device.spec(), config)?),
+                    Some(_) => {
+                        let operands = invocation.args.iter().skip(*outputs);
+                        let value = |slot: &Slot| leaf_of(key, *slot).filter(|leaf| leaf.class().is_value());
+                        let constants: Vec<Option<&Leaf>> = operands.map(value).collect();
+                        let (spec, outputs) = (device.spec(), *outputs);
+                        Arc::new(ControlStep::new(call, outputs, shapes, &constants, context, spec, config)?)
+                    }
                     None => Arc::new(HostStep::new(call, *outputs, shapes)),
                 };
                 PlanOp::custom(step, args, (0..*outputs).collect())

@@ -16,7 +16,7 @@ pub(super) const ROWS: &[Row] = &[row("If", 1, branch), row("Loop", 1, repeated)
 const MOST_UNROLLED: usize = 10_000;
 
 /// Iterations up to which a loop of a known number is unrolled.
-const SHORT: i64 = 8;
+pub(super) const SHORT: i64 = 8;
 
 /// After so many iterations a loop outside of a trace computes what it carries.
 const COMPUTED_EVERY: usize = 64;

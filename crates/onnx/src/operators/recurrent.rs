@@ -1,11 +1,12 @@
-//! Recurrent layers, unrolled over the steps of a sequence.
+//! Recurrent layers: loops over the steps of a sequence, unrolled where these are few.
 
 use svod_dtype::DType;
 use svod_tensor::{Operand, Size, Tensor};
 
 use super::activation::{elu, hard_sigmoid, softsign};
+use super::control::SHORT;
 use super::{Row, row};
-use crate::call::{Call, Outcome, counting, extents, invalid, unsupported};
+use crate::call::{Call, Outcome, counting, extents, invalid};
 use crate::error::Fault;
 
 pub(super) const ROWS: &[Row] = &[
@@ -13,9 +14,6 @@ pub(super) const ROWS: &[Row] = &[
     row("LSTM", 7, |c| layer(c, &["Sigmoid", "Tanh", "Tanh"], lstm)),
     row("RNN", 7, |c| layer(c, &["Tanh"], rnn)),
 ];
-
-/// The most steps that a layer is unrolled into.
-const MOST_STEPS: i64 = 4096;
 
 /// A function of gates, by its name.
 struct Activation {
@@ -138,6 +136,42 @@ fn lstm(d: &Direction, x: &Tensor, states: &[Tensor]) -> Result<Vec<Tensor>, Fau
     Ok(vec![output.mul(seen)?, cell])
 }
 
+/// What one direction gives in all steps, and the states at the end. `lengths` are those of the sequences of a batch: behind
+/// its end a state stays, and what is given is 0.
+fn steps_of(
+    direction: &Direction,
+    step: Step,
+    products: &Tensor,
+    mut state: Vec<Tensor>,
+    length: &Size,
+    lengths: Option<&Tensor>,
+) -> Result<(Tensor, Vec<Tensor>), Fault> {
+    let one = |t: Size, product: &Tensor, state: &[Tensor]| -> Result<(Vec<Tensor>, Tensor), Fault> {
+        let new = step(direction, product, state)?;
+        let row = new[0].clone();
+        let Some(lengths) = lengths else { return Ok((new, row)) };
+        let goes_on = lengths.gt(t)?.unsqueeze(-1)?;
+        let pairs = new.iter().zip(state);
+        let kept = pairs.map(|(new, old)| Tensor::select(&goes_on, new, old)).collect::<svod_tensor::Result<_>>()?;
+        Ok((kept, Tensor::select(&goes_on, &row, 0)?))
+    };
+    let Some(steps) = length.as_const().filter(|n| (1..=SHORT).contains(n)) else {
+        let init: Vec<&Tensor> = state.iter().collect();
+        let (last, mut rows) = Tensor::scan_over(&init, &[products], length.clone(), false, &[], |t, now, product| {
+            let (next, row) = one(t, &product[0], &now)?;
+            Ok::<_, Fault>((next, vec![row]))
+        })?;
+        return Ok((rows.swap_remove(0), last));
+    };
+    let mut rows = Vec::with_capacity(steps as usize);
+    for t in 0..steps {
+        let (next, row) = one(t.into(), &products.narrow(0, t, 1)?.squeeze(Some(&[0]))?, &state)?;
+        state = next;
+        rows.push(row);
+    }
+    Ok((Tensor::stack(&rows.iter().collect::<Vec<_>>(), 0)?, state))
+}
+
 fn layer(c: &Call<'_>, defaults: &[&str], step: Step) -> Outcome {
     let batch_first = c.flag("layout", false)?;
     let x = if batch_first { c.tensor(0)?.transpose(0, 1)? } else { c.tensor(0)? };
@@ -145,9 +179,6 @@ fn layer(c: &Call<'_>, defaults: &[&str], step: Step) -> Outcome {
     let shape = x.shape();
     let ([length, batch, _], [directions, gates, hidden]) = (&shape[..], &extents(&recurrent)?[..]) else {
         return invalid("the sequence and the weights should be of rank 3");
-    };
-    let Some(steps) = length.as_const().filter(|n| *n <= MOST_STEPS) else {
-        return unsupported(format!("a sequence of {length} steps, which are not known or more than {MOST_STEPS}"));
     };
     let (directions, gates, hidden) = (*directions, *gates, *hidden);
     let lengths = c.optional(4)?;
@@ -185,26 +216,7 @@ fn layer(c: &Call<'_>, defaults: &[&str], step: Step) -> Outcome {
                 None => Tensor::zeros(&[batch.clone(), hidden.into()], x.dtype())?,
             });
         }
-        let mut rows = Vec::with_capacity(steps.max(0) as usize);
-        for t in 0..steps {
-            let new = step(&direction, &part(&products, t)?, &state)?;
-            let mut row = new[0].clone();
-            state = match &lengths {
-                None => new,
-                Some(lengths) => {
-                    let goes_on = lengths.gt(t)?.unsqueeze(-1)?;
-                    row = Tensor::select(&goes_on, &row, 0)?;
-                    let pairs = new.iter().zip(&state);
-                    pairs.map(|(new, old)| Tensor::select(&goes_on, new, old)).collect::<svod_tensor::Result<_>>()?
-                }
-            };
-            rows.push(row);
-        }
-        let whole = if rows.is_empty() {
-            Tensor::zeros(&[Size::ZERO, batch.clone(), hidden.into()], x.dtype())?
-        } else {
-            Tensor::stack(&rows.iter().collect::<Vec<_>>(), 0)?
-        };
+        let (whole, state) = steps_of(&direction, step, &products, state, length, lengths.as_ref())?;
         columns.push(if backward { turned(&whole, lengths.as_ref())? } else { whole });
         finals.iter_mut().zip(state).for_each(|(all, one)| all.push(one));
     }

@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::plan::ExecutionPlan;
 use std::ptr::{NonNull, copy_nonoverlapping, null_mut};
 use svod_device::{Block, Buffer};
+use svod_ir::size::Variable;
 
 /// How many of a loop's parameters and results are of which kind.
 pub(super) struct Parts {
@@ -236,13 +237,13 @@ impl Call<'_> {
         let mut lent = Lent::new(self, &mut own, from, plan.output_count(), parts, trips)?;
         let mut variables = self.variables(plan);
         let number = trips.number.filter(|var| plan.all_variables().contains(var));
-        variables.extend(number.map(|var| (var.name(), 0)));
+        variables.extend(number.map(|var| (var.name(), Variable::min(var))));
         let mut run = plan.begin()?;
         let (mut trip, mut condition) = (0, trips.begins);
         while trips.goes_on(trip, condition) {
             let row = trips.row(trip);
-            if let (Some(_), Some(last)) = (number, variables.last_mut()) {
-                last.1 = row;
+            if let (Some(var), Some(last)) = (number, variables.last_mut()) {
+                last.1 = Variable::min(var) + row;
             }
             if number.is_some() || trip == 0 {
                 run.set(&variables)?;

@@ -4,7 +4,7 @@ use super::lent::Parts;
 use super::memory::Memory;
 use super::{Control, Kind, Region, Trips};
 use crate::config::PrepareConfig;
-use crate::context::Context;
+use crate::context::{Context, replaced};
 use crate::error::{Error, Result};
 use crate::host::values_of;
 use crate::interrupt::Watch;
@@ -12,7 +12,7 @@ use crate::plan::{CustomArgs, CustomError, CustomFunction, ExecutionPlan, Feed};
 use parking_lot::Mutex;
 use std::sync::Arc;
 use svod_device::{Buffer, DeviceSpec};
-use svod_ir::graph::{HostCall, Shape, UOp};
+use svod_ir::graph::{Graph, HostCall, Leaf, Shape, UOp};
 use svod_ir::pass::Pass;
 use svod_ir::size::{Size, Variable};
 
@@ -64,7 +64,13 @@ impl<E: Into<Error>> std::convert::From<E> for Stop {
 }
 
 impl Prepared {
-    fn new(context: &Arc<Context>, region: &Region, config: &PrepareConfig) -> Result<Prepared> {
+    /// The plan of a region; `constants` says which of its parameters are the same in all runs.
+    fn new(
+        context: &Arc<Context>,
+        region: &Region,
+        constants: &[Option<&Leaf>],
+        config: &PrepareConfig,
+    ) -> Result<Prepared> {
         let (mut roots, mut from): (Vec<UOp>, Vec<From>) = (Vec::new(), Vec::new());
         for result in region.results.iter().chain(&region.flags) {
             let result = result.resolved();
@@ -77,7 +83,10 @@ impl Prepared {
                 })),
             });
         }
-        let plan = if roots.is_empty() { None } else { Some(context.plan(&roots, &region.params, config)?) };
+        let plan = match roots.is_empty() {
+            true => None,
+            false => Some(context.plan(&with_constants(&roots, region, constants)?, &region.params, config)?),
+        };
         Ok(Prepared { plan, from, free: Mutex::default() })
     }
 
@@ -95,12 +104,34 @@ impl Prepared {
     }
 }
 
+/// These values of a region with constants in place of the parameters that stand for them.
+fn with_constants(roots: &[UOp], region: &Region, constants: &[Option<&Leaf>]) -> Result<Vec<UOp>> {
+    let graph = Graph::new(roots);
+    let constant = |_, node: &UOp| -> Result<Option<UOp>> {
+        let Some(param) = node.op().leaf() else { return Ok(None) };
+        let at = region.params.iter().position(|known| known == param);
+        let Some(leaf) = at.and_then(|at| constants.get(at).copied().flatten()) else { return Ok(None) };
+        let count = |shape: &[Size]| shape.iter().map(Size::as_const).product::<Option<i64>>();
+        let same = leaf.dtype() == param.dtype() && leaf.data().device() == param.data().device();
+        if !same || count(leaf.shape()).is_none() || count(leaf.shape()) != count(param.shape()) {
+            return Ok(None);
+        }
+        Ok(Some(UOp::leaf(leaf.clone())?.reshape(param.shape().to_vec())?))
+    };
+    if constants.iter().all(Option::is_none) {
+        return Ok(roots.to_vec());
+    }
+    let graph = replaced(&graph, &constant)?;
+    Ok(graph.roots().iter().map(|root| graph.nodes()[*root as usize].clone()).collect())
+}
+
 impl ControlStep {
-    /// A step that runs what `call` says on `device`.
+    /// A step that runs what `call` says on `device`. Of its operands, `constants` are the same in all runs.
     pub(crate) fn new(
         call: HostCall,
         outputs: usize,
         shapes: Arc<[Shape]>,
+        constants: &[Option<&Leaf>],
         context: &Arc<Context>,
         device: &DeviceSpec,
         config: &PrepareConfig,
@@ -111,7 +142,12 @@ impl ControlStep {
         config.device = Some(device.clone());
         // Numbers stay part of the bodies: a run gives them nothing but memory and variables.
         config.skip.insert(Pass::Arguments);
-        let prepared = |region: &Region| Prepared::new(context, region, &config);
+        let mut constants = constants.get(control.leading()..).unwrap_or_default().to_vec();
+        // What is carried changes, and what is sliced is read by rows.
+        if let Kind::Loop { carried, sliced, .. } = control.kind() {
+            constants.iter_mut().take(carried + sliced).for_each(|constant| *constant = None);
+        }
+        let prepared = |region: &Region| Prepared::new(context, region, &constants, &config);
         let regions = control.regions().iter().map(prepared).collect::<Result<Vec<_>>>()?;
         Ok(ControlStep { call, outputs, shapes, context: context.clone(), regions })
     }
@@ -278,7 +314,13 @@ impl Call<'_> {
             for result in &self.results[carried..results] {
                 targets.push(self.row(result, trips, row)?);
             }
-            self.trip(from, instance, &params, &targets, trips.number.map(|var| (var.name(), row)))?;
+            self.trip(
+                from,
+                instance,
+                &params,
+                &targets,
+                trips.number.map(|var| (var.name(), Variable::min(var) + row)),
+            )?;
             for (result, spare) in self.results.iter().zip(&spare) {
                 result.copy_from(spare)?;
             }

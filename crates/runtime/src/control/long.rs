@@ -1,0 +1,82 @@
+//! Loops of a known number of iterations that are steps: their calls, written out, would be too long a list.
+
+use super::{Control, Kind, Region, Trips};
+use crate::error::{Error, Result};
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+use svod_ir::graph::walk::NodeIndex;
+use svod_ir::graph::{Device, Graph, LoopBody, Op, UOp};
+use svod_ir::size::{Size, Variable};
+
+/// The most iterations that are written out on a host, those of loops inside of them counted.
+const MOST_ON_HOSTS: i64 = 32;
+
+/// Likewise on other devices, which are handed a list of launches at once.
+const MOST_ELSEWHERE: i64 = 1 << 12;
+
+/// The graph with steps in place of its long loops.
+pub(crate) fn as_steps(graph: Graph) -> Result<Graph> {
+    let loops = |graph: &Graph| graph.nodes().iter().filter_map(long).next().is_some();
+    if !loops(&graph) {
+        return Ok(graph);
+    }
+    let mut known: FxHashMap<(LoopBody, Vec<NodeIndex>), Vec<UOp>> = FxHashMap::default();
+    let mut nodes: Vec<UOp> = Vec::with_capacity(graph.len());
+    for (node, below) in graph.iter() {
+        let sources: Vec<UOp> = below.iter().map(|s| nodes[*s as usize].clone()).collect();
+        let made = match (node.op(), long(node)) {
+            (Op::Loop(body, output), Some(device)) => {
+                let key = (body.clone(), below.to_vec());
+                if !known.contains_key(&key) {
+                    known.insert(key.clone(), step(body, device, &sources)?);
+                }
+                known[&key][*output].clone()
+            }
+            // A node may be forced by another thread meanwhile; the picture holds its operands.
+            _ if sources.is_empty() => node.clone(),
+            _ => UOp::new(node.op().clone(), &sources)?,
+        };
+        made.inherit_origin(node);
+        nodes.push(made);
+    }
+    let roots: Vec<UOp> = graph.roots().iter().map(|root| nodes[*root as usize].clone()).collect();
+    Ok(Graph::new(&roots))
+}
+
+/// Where a long loop is whose values are all on one device, and of types that steps take.
+fn long(node: &UOp) -> Option<&Device> {
+    let Op::Loop(body, _) = node.op() else { return None };
+    let device = node.device()?;
+    let is_there = |place: Option<&Device>| place.is_none_or(|place| place == device);
+    let params = body.params().iter().all(|param| param.data().device() == *device && !param.dtype().is_complex());
+    let results = body.results().iter().all(|r| is_there(r.device()) && !r.dtype().is_complex());
+    let most = if device.is_host() { MOST_ON_HOSTS } else { MOST_ELSEWHERE };
+    (params && results && iterations(body) > most).then_some(device)
+}
+
+/// How often the innermost loop of a body is run.
+fn iterations(body: &LoopBody) -> i64 {
+    let inner = |node: &UOp| if let Op::Loop(body, _) = node.op() { iterations(body) } else { 1 };
+    let most = Graph::new(body.results()).nodes().iter().map(inner).max().unwrap_or(1);
+    body.trips().saturating_mul(most)
+}
+
+/// The results of a loop as a step.
+fn step(body: &LoopBody, device: &Device, sources: &[UOp]) -> Result<Vec<UOp>> {
+    let region = Region {
+        params: body.params().to_vec(),
+        results: body.results().to_vec(),
+        flags: Vec::new(),
+        failed: Arc::new(|_| Arc::new(Error::Stale)),
+    };
+    let kind = Kind::Loop {
+        trips: Trips::Count(Size::from(body.trips())),
+        number: Some(Variable::clone(body.var())),
+        carried: body.carried(),
+        sliced: 0,
+        backwards: false,
+    };
+    let there = |value: &UOp| if value.place().is_none() { value.copy_to(device) } else { Ok(value.clone()) };
+    let operands = sources.iter().map(there).collect::<Result<Vec<_>, _>>()?;
+    Ok(UOp::host(Control::new("iterate", kind, vec![region])?, &operands)?)
+}
