@@ -121,3 +121,40 @@ def test_c6_no_folder_for_the_cache(tmp_path: Path) -> None:
     for home in (None, "", str(file)):
         messages = finish(start(PROGRAM, **nowhere, HOME=home))
         assert said(messages) == 1 and "cache" in messages
+
+
+# A graph of some hundred operations, whose passes are told of.
+LARGE = """
+import numpy as np, svod
+n = svod.Variable("n", 1, 64)
+w = np.random.default_rng(0).normal(size=(8, 8)).astype(np.float32) / 4
+def layers(x):
+    for i in range(40):
+        x = (x @ svod.Tensor(w)).tanh() + svod.Tensor(np.float32(i)) * 0.5 + x.softmax(-1)
+    return x
+x = svod.empty(n, 8)
+plan = layers(x).prepare(inputs=[x])
+for rows in (3, 64):
+    a = np.ones((rows, 8), np.float32)
+    plan.execute(a)
+    v = a.astype(np.float64)
+    for i in range(40):
+        e = np.exp(v - v.max(-1, keepdims=True))
+        v = np.tanh(v @ w) + i * 0.5 + e / e.sum(-1, keepdims=True)
+    np.testing.assert_allclose(plan.outputs[0].numpy(), v, rtol=1e-4, atol=1e-4)
+print("right")
+"""
+
+
+def test_c6_another_process_does_not_schedule_a_graph_again(tmp_path: Path) -> None:
+    def passes() -> str:
+        return finish(start(LARGE, SVOD_CACHE_DIR=str(tmp_path), SVOD_DEBUG="1"))
+
+    assert "rangeify" in passes()
+    assert "rangeify" not in passes()
+    (entry,) = (tmp_path / "schedules").iterdir()
+    entry.write_bytes(entry.read_bytes()[:100])
+    assert "rangeify" in passes() and "rangeify" not in passes()
+    # Another graph has another schedule.
+    other = LARGE.replace("range(40)", "range(41)")
+    assert "rangeify" in finish(start(other, SVOD_CACHE_DIR=str(tmp_path), SVOD_DEBUG="1"))

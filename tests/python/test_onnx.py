@@ -408,3 +408,43 @@ def test_one_plan_scans_all_lengths() -> None:
         last, sums = model(a)
         np.testing.assert_allclose(sums.numpy(), a.cumsum(0), rtol=1e-4, atol=1e-4)
         np.testing.assert_allclose(last.numpy(), a.sum(0), rtol=1e-4, atol=1e-4)
+
+
+def lstm(x: np.ndarray, w: np.ndarray, r: np.ndarray, b: np.ndarray, lengths: list[int]) -> np.ndarray:
+    """One direction, gates in ONNX's order, forward; zeros behind the end of each sequence."""
+    steps, batch, _ = x.shape
+    hidden = r.shape[1]
+    sigmoid = lambda v: 1 / (1 + np.exp(-v))  # noqa: E731
+    out = np.zeros((steps, batch, hidden))
+    for at in range(batch):
+        h, c = np.zeros(hidden), np.zeros(hidden)
+        for t in range(lengths[at]):
+            i, o, f, g = np.split(w @ x[t, at] + r @ h + b[: 4 * hidden] + b[4 * hidden :], 4)
+            c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
+            h = sigmoid(o) * np.tanh(c)
+            out[t, at] = h
+    return out
+
+
+def test_recurrent_layers_are_loops_over_sequences_of_any_length() -> None:
+    w, r, b = array((2, 20, 3)) / 2, array((2, 20, 5), 1) / 2, array((2, 40), 2) / 2
+    given = [numpy_helper.from_array(value, name) for value, name in ((w, "w"), (r, "r"), (b, "b"))]
+    node = helper.make_node("LSTM", ["x", "w", "r", "b", "lengths"], ["y"], hidden_size=5, direction="bidirectional")
+    inputs = [
+        helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 2, 3]),
+        helper.make_tensor_value_info("lengths", TensorProto.INT32, [2]),
+    ]
+    output = helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n", 2, 2, 5])
+    graph = helper.make_graph([node], "layer", inputs, [output], given)
+    model = svod.onnx.load(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)]))
+    for steps in (1, 4, 9, 300, 5000):
+        x, lengths = array((steps, 2, 3), steps), [steps, (steps + 1) // 2]
+        (y,) = model(x, np.array(lengths, np.int32))
+        forward = lstm(x, w[0], r[0], b[0], lengths)
+        turned, backward = x.copy(), np.zeros_like(forward)
+        for at, length in enumerate(lengths):
+            turned[:length, at] = x[:length, at][::-1]
+        of_turned = lstm(turned, w[1], r[1], b[1], lengths)
+        for at, length in enumerate(lengths):
+            backward[:length, at] = of_turned[:length, at][::-1]
+        np.testing.assert_allclose(y.numpy(), np.stack([forward, backward], 1), rtol=1e-4, atol=1e-5)

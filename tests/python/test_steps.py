@@ -116,6 +116,56 @@ def test_b4_what_does_not_change_is_computed_once() -> None:
     assert len(names) == len(svod.iterate(1, lambda _, v: heavy @ v, svod.Tensor(floats(64))).prepare().kernels) + 4
 
 
+def test_b4_long_loops_are_one_step() -> None:
+    w, v = floats(6, 6), floats(3, 6)
+
+    def step(i: Any, v: Any) -> Any:
+        return (v @ svod.Tensor(w) * 0.3 + i * 0.01).tanh()
+
+    steps = []
+    for trips in (40, 4000):
+        plan = svod.iterate(range(3, 3 + trips), step, svod.Tensor(v)).prepare()
+        expected = v.astype(np.float64)
+        for i in range(3, 3 + trips):
+            expected = np.tanh(expected @ w * 0.3 + i * 0.01)
+        for _ in range(2):
+            plan.execute()
+            close(plan.outputs[0], expected)
+        steps.append(len(plan.kernels))
+    assert steps[0] == steps[1] < 5
+    # A million iterations, those of a loop in a loop, and values that trade places.
+    assert svod.iterate(10**6, lambda i, n: n + 1, svod.Tensor(0)).item() == 10**6
+    nested = svod.iterate(5, lambda i, s: svod.iterate(50, lambda j, s: s + i * j, s), svod.Tensor(0))
+    assert nested.item() == sum(i * j for i in range(5) for j in range(50))
+    a, b, c = svod.iterate(101, lambda i, a, b, c: (b, a, c + a), *map(svod.Tensor, (1, 2, 0)))
+    assert (a.item(), b.item(), c.item()) == (2, 1, 51 + 50 * 2)
+
+
+def test_b4_long_loops_read_constants_and_arguments() -> None:
+    w, v = svod.Tensor(floats(16, 16) / 4), floats(4, 16)
+    x = svod.empty(4, 16)
+    of_constant = svod.iterate(50, lambda i, h: (h @ w).tanh() + x, x).prepare(inputs=[x])
+    of_argument = svod.iterate(50, lambda i, h: (h @ w).tanh() + x, x).prepare(inputs=[x, w])
+    for scale in (1, 2):
+        a = v * scale
+        expected = a
+        for _ in range(50):
+            expected = np.tanh(expected @ w.numpy()) + a
+        of_constant.execute(a)
+        close(of_constant.outputs[0], expected)
+        of_argument.execute(a, w.numpy())
+        close(of_argument.outputs[0], expected)
+        changed = a
+        for _ in range(50):
+            changed = np.tanh(changed @ (w.numpy() * -1)) + a
+        of_argument.execute(a, w.numpy() * -1)
+        close(of_argument.outputs[0], changed)
+    # Constants of a branch and of a scan, one of them read in another shape.
+    row = svod.Tensor(floats(16))
+    read = svod.cond(svod.Tensor(True), lambda v: v * row + row.reshape(4, 4).sum(0)[0], lambda v: v, svod.Tensor(v))
+    close(read, v * row.numpy() + row.numpy().reshape(4, 4).sum(0)[0])
+
+
 def test_b4_an_elementwise_body_writes_in_place() -> None:
     x = svod.Tensor(floats(50))
     plan = svod.iterate(6, lambda i, v: v * 0.5 + i, x + 1).prepare(inputs=[x])
@@ -197,8 +247,9 @@ def test_b4_what_iterate_does_not_take() -> None:
         svod.iterate(3, lambda i, x, y: x, a, b)
     with pytest.raises(svod.ArgumentError, match="times: an integer or a range or a Size"):
         svod.iterate(2.5, lambda i, x: x, a)  # type: ignore[arg-type]
+    z = svod.Tensor([1j])
     with pytest.raises(svod.UnsupportedError, match="of 10000000 iterations, with more than 1048576 steps"):
-        svod.iterate(10**7, lambda i, x: x + 1, a).tolist()
+        svod.iterate(10**7, lambda i, x: x + 1, z).tolist()
     with pytest.raises(svod.ArgumentError, match="custom: function: a function is expected, not 5"):
         svod.custom(5, a)  # type: ignore[arg-type]
 

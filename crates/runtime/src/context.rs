@@ -14,6 +14,7 @@ use crate::plan::{Donated, ExecutionPlan, PlanInput, Required};
 use crate::pool::Pool;
 use crate::prepack::PackCache;
 use crate::repeat::Repeats;
+use crate::schedules;
 use parking_lot::{Mutex, RwLock};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
@@ -317,10 +318,14 @@ impl Context {
 
     /// The schedule of a graph, from the cache where that is allowed.
     fn schedule(&self, graph: &Graph, key: &GraphKey, config: &PrepareConfig) -> Result<Arc<Scheduled>> {
-        let make = || Scheduled::new(graph, key, self.purpose(graph, config), config).map(Arc::new);
+        let how = self.purpose(graph, config);
         match self.schedule_key(key, config)? {
-            Some(key) => self.schedules.get_or_make(&key, make),
-            None => make(),
+            Some(known) => self.schedules.get_or_make(&known, || {
+                let ScheduleKey { fingerprint, device, compiler, .. } = &known;
+                let about = format!("{fingerprint:?} {device:?} {compiler}");
+                schedules::scheduled(graph, key, how, config, &about).map(Arc::new)
+            }),
+            None => Scheduled::new(graph, key, how, config).map(Arc::new),
         }
     }
 

@@ -65,13 +65,19 @@ impl Scheduled {
         Ok(Scheduled::of(pre, config))
     }
 
-    fn of(pre: PreSchedule, config: &PrepareConfig) -> Scheduled {
+    /// One whose calls are known.
+    pub(crate) fn of(pre: PreSchedule, config: &PrepareConfig) -> Scheduled {
         let chosen = match config.strategy {
             _ if config.strict => Optimizer::Strict,
             Strategy::Heuristic | Strategy::Beam { .. } => Optimizer::Heuristic,
             Strategy::None => Optimizer::Given(Variants::default()),
         };
         Scheduled { optimizers: vec![chosen; pre.kernels.len()], pre, steps: OnceLock::new() }
+    }
+
+    /// The calls.
+    pub(crate) fn pre(&self) -> &PreSchedule {
+        &self.pre
     }
 
     /// Bytes that the steps move, each argument once a step; `key` is that of the graph.

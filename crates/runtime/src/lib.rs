@@ -34,6 +34,7 @@ pub mod pool;
 mod prepack;
 mod repeat;
 mod rows;
+mod schedules;
 mod sized;
 mod sources;
 

@@ -10,9 +10,11 @@ import torch
 from torch._decomp import core_aten_decompositions, get_decompositions
 from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.partitioners import min_cut_rematerialization_partition
+from torch._guards import TracingContext
 from torch.fx import GraphModule
 
 import svod
+from svod.torch._interpreter import outputs_of
 from svod.torch._split import split
 
 # Operations of the core that are compositions of others to svod.
@@ -58,13 +60,22 @@ def compile_graph(
     """
     config = svod.PrepareConfig(**options) if options else None
 
-    def compiled(graph: GraphModule, inputs: Sequence[Any]) -> Any:
-        return split(graph, config, strict=_is_strict())
+    def forward(graph: GraphModule, inputs: Sequence[Any]) -> Any:
+        # Behind what is returned is what the backward pass wants, which nobody else may write.
+        context = TracingContext.try_get()
+        known = context.fw_metadata if context is not None else None
+        return split(graph, config, _is_strict(), 0 if known is None else known.num_forward_returns)
+
+    def backward(graph: GraphModule, inputs: Sequence[Any]) -> Any:
+        return split(graph, config, _is_strict())
+
+    def inference(graph: GraphModule, inputs: Sequence[Any]) -> Any:
+        return split(graph, config, _is_strict(), len(outputs_of(graph.graph)))
 
     backend = aot_autograd(
-        fw_compiler=compiled,
-        bw_compiler=compiled,
-        inference_compiler=compiled,
+        fw_compiler=forward,
+        bw_compiler=backward,
+        inference_compiler=inference,
         decompositions=_decompositions(),
         partition_fn=min_cut_rematerialization_partition,
         keep_inference_input_mutations=False,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import operator
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any
 
 import torch
@@ -101,14 +101,22 @@ def _handed(tensor: torch.Tensor) -> _Handed:
 class Program:
     """What computes a graph: called with a list of tensors and sizes, in the order of its placeholders."""
 
-    def __init__(self, module: GraphModule, config: svod.PrepareConfig | None = None) -> None:
+    def __init__(
+        self, module: GraphModule, config: svod.PrepareConfig | None = None, shared: int | None = None
+    ) -> None:
+        """`shared` says how many results, the first ones, may be views of one another; none of a backward pass."""
         self._module, self._config = module, config
         self._fakes = [node.meta["val"] for node in module.graph.nodes if node.op == "placeholder"]
         self._outputs = outputs_of(module.graph)
         self._symbols = Symbols(fakes_of(module.graph))
         self._places = known_values(self._fakes)
         self._tensors = [at for at, fake in enumerate(self._fakes) if isinstance(fake, torch.Tensor)]
-        self._views = [_view(output) for output in self._outputs]
+        returned = self._outputs[: shared or 0]
+        results = {output: at for at, output in reversed(list(enumerate(returned))) if isinstance(output, Node)}
+        self._views = [
+            _view(output, self._places.keys(), results if at < len(returned) else {})
+            for at, output in enumerate(self._outputs)
+        ]
         # Those results that a plan computes: what is a view of an argument is made of that.
         self._computed = [
             at
@@ -117,6 +125,8 @@ class Program:
         ]
         # How they lie in memory, if not as usual.
         self._orders = {at: _output_order(self._outputs[at].meta["val"]) for at in self._computed}
+        # Of those whose elements lie apart, the strides: of parts of a larger value.
+        self._strides = {at: _apart(self._outputs[at], shared is not None) for at in self._computed}
         self._runs = bool(self._computed) or any(map(is_check, module.graph.nodes))
         # The GPUs that it reads or writes.
         fakes = [*(self._fakes[at] for at in self._tensors), *(self._outputs[at].meta["val"] for at in self._computed)]
@@ -195,15 +205,22 @@ class Program:
         returned: list[Any] = []
         for at, (output, view) in enumerate(zip(self._outputs, self._views, strict=True)):
             if view is not None:
-                returned.append(view(args))
+                returned.append(view.made(args, values) if view.of_argument else None)
             elif not isinstance(output, Node):
                 returned.append(output)
             elif isinstance(fake := output.meta["val"], torch.Tensor):
                 result = taken(next(computed), fake.device)
-                order = self._orders[at]
-                returned.append(result if order is None else result.permute(_inverse(order)))
+                if (order := self._orders[at]) is not None:
+                    result = result.permute(_inverse(order))
+                if (apart := self._strides[at]) is not None:
+                    strides, begins = apart
+                    result = _laid_out(result, [_number(one, values) for one in strides], _number(begins, values))
+                returned.append(result)
             else:
                 returned.append(_number(fake, values))
+        for at, view in enumerate(self._views):
+            if view is not None and not view.of_argument:
+                returned[at] = view.made(returned, values)
         return returned
 
     def _keys(self, count: int) -> list[svod.Tensor]:
@@ -316,36 +333,63 @@ def fakes_of(graph: Graph) -> list[Any]:
     return [one for of in values for one in (of if isinstance(of, (list, tuple)) else [of])]
 
 
-def _view(output: Any) -> Any:
-    """How a result that is a view of an argument's memory is made of the arguments; none where it is computed."""
-    steps: list[Node] = []
-    node = output
-    while isinstance(node, Node) and node.op == "call_function":
-        # One of several parts is taken from what gives them all.
-        is_part = node.target is operator.getitem and isinstance(node.args[0].meta.get("val"), (list, tuple))
-        if not is_part and not _is_view(node):
-            return None
-        steps.append(node)
-        node = node.args[0]
-    if not isinstance(node, Node) or node.op != "placeholder":
-        return None
-    at = [other for other in node.graph.nodes if other.op == "placeholder"].index(node)
+@dataclasses.dataclass(frozen=True, slots=True)
+class _View:
+    """How a result that is a view is made of an argument's memory, or of that of another result."""
 
-    def view(args: Sequence[Any]) -> Any:
-        value = args[at]
-        for step in reversed(steps):
-            value = step.target(value, *step.args[1:], **step.kwargs)
+    of_argument: bool
+    # The position of that.
+    at: int
+    # From there on.
+    steps: tuple[Node, ...]
+
+    def made(self, of: Sequence[Any], values: dict[str, int]) -> Any:
+        """The view, of arguments or of results."""
+        value = of[self.at]
+        for step in self.steps:
+            options = {name: _told(one, values) for name, one in step.kwargs.items()}
+            value = step.target(value, *_told(step.args[1:], values), **options)
         return value
 
-    return view
+
+def _view(output: Any, known: Set[str], results: Mapping[Node, int]) -> _View | None:
+    """How a result is a view of an argument, or of one of these results; none where it is computed."""
+    steps: list[Node] = []
+    node = output
+    while isinstance(node, Node) and node.op == "call_function" and (_is_part(node) or _is_view(node, known)):
+        steps.insert(0, node)
+        node = node.args[0]
+    if not isinstance(node, Node) or (not steps and node.op != "placeholder"):
+        return None
+    if node.op == "placeholder":
+        at = [other for other in node.graph.nodes if other.op == "placeholder"].index(node)
+        return _View(True, at, tuple(steps))
+    return _View(False, results[node], tuple(steps)) if node in results else None
 
 
-def _is_view(node: Node) -> bool:
-    """Whether an operation gives another view of its first operand, by numbers that are known."""
+def _is_part(node: Node) -> bool:
+    """Whether a node is one of several parts, which is taken from what gives them all."""
+    return node.target is operator.getitem and isinstance(node.args[0].meta.get("val"), (list, tuple))
+
+
+def _is_view(node: Node, known: Set[str]) -> bool:
+    """Whether an operation gives another view of its first operand, by numbers that are known when it runs."""
     rule = RULES.get(node.target)
     if rule is None or not rule.is_view or node.target in _COPIES:
         return False
-    return bool(node.all_input_nodes == [node.args[0]])
+    sizes = [other.meta.get("val") for other in node.all_input_nodes if other is not node.args[0]]
+    return all(isinstance(size, torch.SymInt) and _symbols_of(size) <= known for size in sizes)
+
+
+def _symbols_of(size: torch.SymInt) -> set[str]:
+    return {str(symbol) for symbol in expression_of(size).free_symbols}
+
+
+def _told(given: Any, values: dict[str, int]) -> Any:
+    """The arguments of an operation, with numbers in place of sizes."""
+    if isinstance(given, Node):
+        return _number(given.meta["val"], values)
+    return type(given)(_told(one, values) for one in given) if isinstance(given, (list, tuple)) else given
 
 
 # Rules that give the same value, of which PyTorch promises memory of its own.
@@ -356,6 +400,32 @@ def _output_order(fake: torch.Tensor) -> Order:
     """The axes in the order in which PyTorch lays a result out, if that is another one than the usual."""
     order = order_of(fake)
     return None if order is None or list(order) == sorted(order) else order
+
+
+def _apart(output: Node, is_told: bool) -> tuple[tuple[Any, ...], Any] | None:
+    """The strides of a result whose elements lie apart, and where it begins; none of one that is dense.
+
+    Where it `is_told` how a result lies, PyTorch may make it anew, of the memory of another one.
+    """
+    fake = output.meta["val"]
+    begins: Any = fake.storage_offset() if is_told and not _is_part(output) else 0
+    usual = order_of(fake) is not None and isinstance(begins, int) and begins == 0
+    return None if usual else (tuple(fake.stride()), begins)
+
+
+def _laid_out(result: torch.Tensor, strides: Sequence[int], begins: int) -> torch.Tensor:
+    """A copy with these strides; the result itself where elements would lie on one another."""
+    whole, reach = result.shape, 1
+    for axis, stride in enumerate(strides):
+        # The same elements again and again.
+        result = result.narrow(axis, 0, 1) if stride == 0 and result.shape[axis] > 1 else result
+    for stride, extent in sorted(zip(strides, result.shape, strict=True)):
+        if extent > 1:
+            if stride < reach:
+                return result.expand(whole)
+            reach += stride * (extent - 1)
+    memory = torch.empty(begins + reach, dtype=result.dtype, device=result.device)
+    return memory.as_strided(result.shape, strides, begins).copy_(result).expand(whole)
 
 
 def _inverse(order: Sequence[int]) -> tuple[int, ...]:

@@ -18,9 +18,11 @@ from svod.torch._sizes import Symbols, known_values
 from svod.torch._table import RULES
 
 
-def split(module: GraphModule, config: svod.PrepareConfig | None, strict: bool) -> Callable[..., Any]:
-    """What computes a graph, called with a list of its arguments."""
-    program = Program(module, config)
+def split(
+    module: GraphModule, config: svod.PrepareConfig | None, strict: bool, shared: int | None = None
+) -> Callable[..., Any]:
+    """What computes a graph, called with a list of its arguments; `shared` is that of `Program`."""
+    program = Program(module, config, shared)
     try:
         program.prepare()
         return _boxed(program)
@@ -31,7 +33,7 @@ def split(module: GraphModule, config: svod.PrepareConfig | None, strict: bool) 
     if strict:
         reasons = sorted({f"{node.target}: {reason}" for node, reason in refused.items()})
         raise svod.UnsupportedError("SVOD_TORCH_STRICT: PyTorch would have to run " + "; ".join(reasons))
-    parted: Callable[..., Any] = make_boxed_func(_parted(module, refused, config))
+    parted: Callable[..., Any] = make_boxed_func(_parted(module, refused, config, shared))
     return parted
 
 
@@ -45,7 +47,9 @@ def _boxed(program: Program) -> Callable[..., Any]:
     return run
 
 
-def _parted(module: GraphModule, refused: dict[Node, str], config: svod.PrepareConfig | None) -> GraphModule:
+def _parted(
+    module: GraphModule, refused: dict[Node, str], config: svod.PrepareConfig | None, shared: int | None
+) -> GraphModule:
     """The graph with programs in place of those parts that svod computes."""
     reasons = {node.name: reason for node, reason in refused.items()}
 
@@ -61,7 +65,8 @@ def _parted(module: GraphModule, refused: dict[Node, str], config: svod.PrepareC
             part = parted.get_submodule(node.target)
             _tell_sizes(part.graph, node)
             try:
-                program = Program(part, config)
+                # Which results of a part are the user's is not known here.
+                program = Program(part, config, None if shared is None else 0)
                 program.prepare()
                 node.op, node.target = "call_function", _Part(program)
             except svod.Error as error:

@@ -78,8 +78,8 @@ def constant(tensor: torch.Tensor) -> svod.Tensor:
 
 def taken(tensor: svod.Tensor, device: torch.device) -> torch.Tensor:
     """A result's memory as PyTorch sees it, which owns it from then on."""
-    capsule = tensor.__dlpack__() if device.type == "cpu" else _handed_over(tensor, _stream(device))
-    result: torch.Tensor = torch.from_dlpack(capsule)
+    stream = None if device.type == "cpu" else _stream(device)
+    result: torch.Tensor = torch.from_dlpack(_handed_over(tensor, stream))
     return result
 
 
@@ -104,12 +104,13 @@ def _stream(device: torch.device) -> int:
 def order_of(tensor: torch.Tensor) -> tuple[int, ...] | None:
     """The axes from the slowest to the fastest in memory: none where elements lie apart, or on one another.
 
-    The shape and strides may be symbolic; then only the usual order is told.
+    The shape and strides may be symbolic; then orders are told that hold for all their values.
     """
     shape, strides = tensor.shape, tensor.stride()
     if not all(isinstance(extent, int) for extent in (*shape, *strides)):
         # To ask how symbols compare would bind what PyTorch has traced to the answer.
-        return tuple(range(tensor.dim())) if is_contiguous_or_false(tensor) else None
+        usual = is_contiguous_or_false(tensor)
+        return tuple(range(tensor.dim())) if usual else _symbolic_order(shape, strides)
     if tensor.is_contiguous():
         return tuple(range(tensor.dim()))
     order = sorted(range(len(shape)), key=lambda axis: (-strides[axis], axis))
@@ -119,3 +120,23 @@ def order_of(tensor: torch.Tensor) -> tuple[int, ...] | None:
             return None
         expected *= shape[axis]
     return tuple(order)
+
+
+def _symbolic_order(shape: Sequence[Any], strides: Sequence[Any]) -> tuple[int, ...] | None:
+    """The order of axes whose strides are, as they are written, the products of the extents behind them."""
+    extents, steps = (list(map(expanded, sizes)) for sizes in (shape, strides))
+    order: list[int] = []
+    expected: Any = 1
+    while len(order) < len(extents):
+        next_ones = [axis for axis in reversed(range(len(extents))) if axis not in order and steps[axis] == expected]
+        if not next_ones:
+            return None
+        order.insert(0, next_ones[0])
+        expected = expanded(expected * extents[next_ones[0]])
+    return tuple(order)
+
+
+def expanded(size: Any) -> Any:
+    """A size as a polynomial of symbols, of which those that PyTorch found to be equal are one."""
+    expression = size.node.shape_env.replace(size.node.expr) if isinstance(size, torch.SymInt) else size
+    return expression if isinstance(expression, int) else expression.expand()

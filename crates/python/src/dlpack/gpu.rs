@@ -94,11 +94,11 @@ struct Exported {
 }
 
 impl Exported {
-    fn tensor(&mut self, code: u8, bits: u8, number: u32) -> DlTensor {
+    fn tensor(&mut self, code: u8, bits: u8, (device, number): (i32, i32)) -> DlTensor {
         DlTensor {
             data: self.buffer.as_ptr().map_or(null_mut(), |p| p.as_ptr().cast()),
-            device: CUDA,
-            number: number as c_int,
+            device,
+            number,
             rank: self.shape.len() as c_int,
             code,
             bits,
@@ -214,15 +214,17 @@ pub fn export<'py>(
     capsule_of(py, buffer, &extents, kind, None, flags)
 }
 
-/// A capsule of a tensor's memory for PyTorch, which computes with it in a stream, and waits there: memory of its own, which
-/// comes back to svod's stream when PyTorch lets go of it.
+/// A capsule of a tensor's memory for PyTorch, which computes with it: memory of its own. On a GPU it does so in a stream, and
+/// waits there; the memory comes back to svod's stream when PyTorch lets go of it.
 #[explained]
 #[pyfunction]
-pub fn _handed_over<'py>(py: Python<'py>, tensor: &PyTensor, stream: usize) -> Result<Bound<'py, PyAny>> {
+#[pyo3(signature = (tensor, stream=None))]
+pub fn _handed_over<'py>(py: Python<'py>, tensor: &PyTensor, stream: Option<usize>) -> Result<Bound<'py, PyAny>> {
     let tensor = &tensor.0;
     let kind = type_code(tensor)?;
-    let (buffer, extents, _) = elements(py, tensor, false, Readers::Stream(stream))?;
-    capsule_of(py, buffer, &extents, kind, Some(stream), None)
+    let readers = stream.map_or(Readers::Unordered, Readers::Stream);
+    let (buffer, extents, _) = elements(py, tensor, false, readers)?;
+    capsule_of(py, buffer, &extents, kind, stream, None)
 }
 
 /// DLPack's code and bits of a tensor's type.
@@ -252,12 +254,14 @@ fn capsule_of<'py>(
     stream: Option<usize>,
     flags: Option<u64>,
 ) -> Result<Bound<'py, PyAny>> {
-    let DeviceSpec::Cuda(number) = *buffer.device() else {
-        return Err(Class::Device.raise(format!("the value is on {}, and not on a GPU", buffer.device())));
+    let device = match *buffer.device() {
+        DeviceSpec::Cuda(number) => (CUDA, number as c_int),
+        DeviceSpec::Cpu(_) => (CPU, 0),
+        ref other => return Err(Class::Device.raise(format!("DLPack has no memory on {other}"))),
     };
     let shape = extents.iter().map(|n| *n as i64).collect();
     let mut exported = Box::new(Exported { shape, strides: row_major(extents), buffer, stream });
-    let inner = exported.tensor(code, bits, number);
+    let inner = exported.tensor(code, bits, device);
     let owner = Box::into_raw(exported).cast();
     // SAFETY: the names are static, and the destructor is for capsules of this kind.
     let capsule = unsafe {

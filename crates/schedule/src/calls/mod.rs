@@ -5,3 +5,4 @@ pub(crate) mod in_place;
 pub(crate) mod parameterise;
 pub(crate) mod preschedule;
 pub mod schedule_graph;
+mod text;
