@@ -11,6 +11,9 @@ on disk (cold), with those that the first process filled (from disk), and for so
 scratch in the warm process.
 
     python benches/compare.py [--only svod,torch] [--cases matmul,minilm] [--output docs/benchmarks/NAME.md]
+    python benches/compare.py --family torch|onnx|texts [--models bert,vit] [--output docs/benchmarks/NAME.md]
+
+The second form is that of models of full size, which `model_runs.py` measures; it says what it takes besides.
 """
 
 from __future__ import annotations
@@ -19,9 +22,11 @@ import argparse
 import importlib.metadata
 import os
 import signal
+import sys
 from pathlib import Path
 
 import limits
+import model_runs
 import report
 from measure import Plan, Result, measure
 
@@ -74,13 +79,16 @@ def head(options: argparse.Namespace, absent: dict[str, str], bounds: limits.Lim
 
 
 def main() -> None:
+    if sys.argv[1:2] == ["--family"]:
+        del sys.argv[1]
+        return model_runs.main()
     options = arguments()
     if options.list:
         # Whoever reads the list may stop early.
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
         for case in options.chosen:
             print(f"{case.name:32} {', '.join(case.groups)}")
-        return
+        return None
     # Ended by Ctrl-C or from outside, what was measured is written all the same.
     for end in (signal.SIGINT, signal.SIGTERM):
         signal.signal(end, signal.default_int_handler)

@@ -32,8 +32,8 @@ def iterate(times: int | range | Size | Variable, body: Callable[..., Any], *ini
     `body(i, *values)` gives the next values, in the same structure, shapes and types: a tensor where one value is
     given, else a tuple. Values may be nested dicts, lists, tuples and dataclasses of tensors. A number that is a
     value becomes a tensor; numbers inside of such structures stay as they are. The body is called once; the loop is
-    part of the graph and of its plans. Of a constant number it is unrolled when a plan is made; a symbolic one is
-    that of the run, whose loop is one step of the plan. `i` is a size, for indices, shapes and arithmetic. What
+    part of the graph and of its plans. A few iterations are written out when a plan is made; of more, and of a symbolic
+    number, the loop is one step of the plan. `i` is a size, for indices, shapes and arithmetic. What
     depends neither on it nor on the values is computed once, random numbers among it: those that the body draws are
     the same in each iteration. The body may assign to its values and to what it makes, not to tensors from outside
     (`TraceError`).

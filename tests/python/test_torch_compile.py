@@ -203,6 +203,42 @@ def test_arguments_in_any_layout_and_results_in_that_of_eager_mode():
             assert found.stride() == expected.stride() or not x.is_contiguous()
 
 
+# Functions whose results are views: of an argument, of what is computed, of one another.
+VIEWS = {
+    "parts": lambda x: torch.tensor_split(x.cos(), 3, dim=1),
+    "halves": lambda x: (x * 2).chunk(2, -1),
+    "slices": lambda x: (x.cos()[:, 3:], x.cos()[1:].T),
+    "expanded": lambda x: x.sum(-1, keepdim=True).expand(x.shape),
+    "of an argument": lambda x: (x[:, x.shape[1] // 2 :], x.chunk(2, 0)[1], x[1:].T),
+    "of one value": lambda x: (lambda y: (y, y[:, 1:], y.view(-1)[2:], y.T[1:]))(x * 3),
+    "diagonal": lambda x: (x * 2).diagonal(1),
+    "of what is saved": lambda x: (lambda y: (y[1:], (y * y).sum()))(x.sigmoid()),
+    "beside what svod lacks": lambda x: (lambda y: (y[:, 2:], torch.logdet(y @ y.mT + torch.eye(4))))(x.exp()),
+    "transposed": lambda x: (x + 1).T,
+}
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("grad", [False, True])
+@pytest.mark.parametrize("name", VIEWS)
+def test_results_that_are_views(name, grad, dynamic):
+    function = VIEWS[name]
+    compiled = torch.compile(function, backend="svod", dynamic=dynamic)
+    for columns in (6, 7):
+        x = torch.randn(4, columns, requires_grad=grad)
+        z = x.detach().clone().requires_grad_(grad)
+        wanted, found = function(x), compiled(z)
+        wanted, found = ([one] if isinstance(one, torch.Tensor) else list(one) for one in (wanted, found))
+        for one, other in zip(wanted, found, strict=True):
+            torch.testing.assert_close(other, one, atol=1e-5, rtol=1e-5)
+            assert other.stride() == one.stride()
+        if grad:
+            weights = [torch.randn(one.shape) for one in wanted]
+            for results in (wanted, found):
+                sum((one * weight).sum() for one, weight in zip(results, weights, strict=True)).backward()
+            torch.testing.assert_close(z.grad, x.grad, atol=1e-4, rtol=1e-4)
+
+
 def test_channels_last(strict):
     model = Net().eval().to(memory_format=torch.channels_last)
     x = torch.randn(2, 3, 8, 8).to(memory_format=torch.channels_last)
