@@ -3,6 +3,7 @@
 use super::{Control, Kind, Region, Trips};
 use crate::error::{Error, Result};
 use rustc_hash::FxHashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use svod_ir::graph::walk::NodeIndex;
 use svod_ir::graph::{Device, Graph, LoopBody, Op, UOp};
@@ -16,21 +17,21 @@ const MOST_ELSEWHERE: i64 = 1 << 12;
 
 /// The graph with steps in place of its long loops.
 pub(crate) fn as_steps(graph: Graph) -> Result<Graph> {
-    let loops = |graph: &Graph| graph.nodes().iter().filter_map(long).next().is_some();
-    if !loops(&graph) {
+    if !graph.nodes().iter().any(is_long) {
         return Ok(graph);
     }
-    let mut known: FxHashMap<(LoopBody, Vec<NodeIndex>), Vec<UOp>> = FxHashMap::default();
+    let mut known: FxHashMap<([u8; 32], Vec<NodeIndex>), Vec<UOp>> = FxHashMap::default();
     let mut nodes: Vec<UOp> = Vec::with_capacity(graph.len());
     for (node, below) in graph.iter() {
         let sources: Vec<UOp> = below.iter().map(|s| nodes[*s as usize].clone()).collect();
-        let made = match (node.op(), long(node)) {
-            (Op::Loop(body, output), Some(device)) => {
-                let key = (body.clone(), below.to_vec());
-                if !known.contains_key(&key) {
-                    known.insert(key.clone(), step(body, device, &sources)?);
-                }
-                known[&key][*output].clone()
+        let made = match node.op() {
+            Op::Loop(body, output) if is_long(node) => {
+                let key = (*body.structure(), below.to_vec());
+                let results = match known.entry(key) {
+                    Entry::Occupied(known) => known.into_mut(),
+                    Entry::Vacant(place) => place.insert(step(body, node.device(), &sources)?),
+                };
+                results[*output].clone()
             }
             // A node may be forced by another thread meanwhile; the picture holds its operands.
             _ if sources.is_empty() => node.clone(),
@@ -43,15 +44,15 @@ pub(crate) fn as_steps(graph: Graph) -> Result<Graph> {
     Ok(Graph::new(&roots))
 }
 
-/// Where a long loop is whose values are all on one device, and of types that steps take.
-fn long(node: &UOp) -> Option<&Device> {
-    let Op::Loop(body, _) = node.op() else { return None };
-    let device = node.device()?;
-    let is_there = |place: Option<&Device>| place.is_none_or(|place| place == device);
-    let params = body.params().iter().all(|param| param.data().device() == *device && !param.dtype().is_complex());
-    let results = body.results().iter().all(|r| is_there(r.device()) && !r.dtype().is_complex());
+/// Whether a node is a long loop whose values are all on one device, and of types that steps take.
+fn is_long(node: &UOp) -> bool {
+    let Op::Loop(body, _) = node.op() else { return false };
+    let Some(device) = body.params().first().map(|param| param.data().device()) else { return false };
+    let params = body.params().iter().all(|param| param.data().device() == device && !param.dtype().is_complex());
+    let is_there = |result: &UOp| result.device().is_none_or(|place| *place == device) && result.sharding().is_none();
+    let results = body.results().iter().all(|result| is_there(result) && !result.dtype().is_complex());
     let most = if device.is_host() { MOST_ON_HOSTS } else { MOST_ELSEWHERE };
-    (params && results && iterations(body) > most).then_some(device)
+    params && results && iterations(body) > most
 }
 
 /// How often the innermost loop of a body is run.
@@ -61,8 +62,8 @@ fn iterations(body: &LoopBody) -> i64 {
     body.trips().saturating_mul(most)
 }
 
-/// The results of a loop as a step.
-fn step(body: &LoopBody, device: &Device, sources: &[UOp]) -> Result<Vec<UOp>> {
+/// The results of a loop as a step, on a device unless all that it reads is on none.
+fn step(body: &LoopBody, device: Option<&Device>, sources: &[UOp]) -> Result<Vec<UOp>> {
     let region = Region {
         params: body.params().to_vec(),
         results: body.results().to_vec(),
@@ -76,7 +77,10 @@ fn step(body: &LoopBody, device: &Device, sources: &[UOp]) -> Result<Vec<UOp>> {
         sliced: 0,
         backwards: false,
     };
-    let there = |value: &UOp| if value.place().is_none() { value.copy_to(device) } else { Ok(value.clone()) };
+    let there = |value: &UOp| match device {
+        Some(device) if value.place().is_none() => value.copy_to(device),
+        _ => Ok(value.clone()),
+    };
     let operands = sources.iter().map(there).collect::<Result<Vec<_>, _>>()?;
     Ok(UOp::host(Control::new("iterate", kind, vec![region])?, &operands)?)
 }

@@ -267,8 +267,8 @@ mod tests {
     fn other_texts_are_none() {
         let text = example().to_text().unwrap();
         for cut in (0..text.len()).filter(|cut| text.is_char_boundary(*cut)) {
-            let read = PreSchedule::parse(&text[..cut]);
-            assert!(read.is_none_or(|read| read.to_text().unwrap_or_default() == text[..cut]), "cut to {cut}");
+            let whole = |read: PreSchedule| read.bindings.len() + read.outputs.len() == 3;
+            assert!(!PreSchedule::parse(&text[..cut]).is_some_and(whole), "cut to {cut}");
         }
         assert!(PreSchedule::parse("call x kernel 0 @ @ @ @ @ \n").is_none());
     }
