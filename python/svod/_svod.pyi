@@ -386,9 +386,15 @@ class Generator:
     >>> g.set_state(state)
     >>> svod.rand(3, generator=g).tolist() == first == svod.rand(3, generator=svod.Generator(7)).tolist()
     True
+
+    Its `device` is what PyTorch's programs ask for: numbers are the same on all devices, and are drawn where the
+    function that draws them says.
     """
 
-    def __new__(cls, seed: builtins.int | None = None) -> Self: ...
+    def __new__(cls, seed: builtins.int | str | None = None, device: str | None = None) -> Self: ...
+    @property
+    def device(self) -> str:
+        """The device that it was made for."""
     def manual_seed(self, /, seed: builtins.int) -> Self:
         """Starts the generator anew, and gives it back."""
     def initial_seed(self, /) -> builtins.int:
@@ -397,9 +403,9 @@ class Generator:
         """What its later numbers follow from: the seed and how many numbers were drawn, as 2 numbers of `uint64`."""
     def set_state(self, /, state: _ArrayLike) -> None:
         """Goes on from a state of `get_state`, of this generator or another one."""
-    def __reduce__(self, /) -> tuple[Any, tuple[builtins.int, builtins.int]]: ...
+    def __reduce__(self, /) -> tuple[Any, tuple[builtins.int, builtins.int, str]]: ...
     @staticmethod
-    def _restore(key: builtins.int, offset: builtins.int) -> Generator: ...
+    def _restore(key: builtins.int, offset: builtins.int, device: str) -> Generator: ...
 
 @final
 class Graph:
@@ -4368,8 +4374,8 @@ def arange(
     start: _Operand,
     stop: _Operand | None = None,
     step: _Operand | None = None,
-    *,
     dtype: _DTypeLike | None = None,
+    *,
     device: str | None = None,
     end: _Operand | None = None,
     requires_grad: builtins.bool = False,
@@ -4499,9 +4505,9 @@ def _operands(*operands: _Operand) -> list[Tensor]: ...
 def eye(
     n_rows: _Extent,
     n_cols: _Extent | None = None,
-    *,
     k: builtins.int = 0,
     dtype: _DTypeLike | None = None,
+    *,
     device: str | None = None,
     n: _Extent | None = None,
     m: _Extent | None = None,
@@ -4529,7 +4535,7 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
     """
 
 def empty(
-    *sizes: _Extent | Sequence[_Extent],
+    *sizes: _Extent | Sequence[_Extent] | _DTypeLike,
     shape: _Extent | Sequence[_Extent] | None = None,
     dtype: _DTypeLike | None = None,
     device: str | None = None,
@@ -4551,8 +4557,8 @@ def empty(
 def full(
     shape: _Extent | Sequence[_Extent],
     fill_value: _Operand,
-    *,
     dtype: _DTypeLike | None = None,
+    *,
     device: str | None = None,
     size: _Extent | Sequence[_Extent] | None = None,
     requires_grad: builtins.bool = False,
@@ -4583,14 +4589,14 @@ def get_threads() -> builtins.int:
     """Number of threads of a run."""
 
 def linspace(
-    start: builtins.float,
-    stop: builtins.float,
+    start: builtins.complex,
+    stop: builtins.complex,
     num: _Extent = 50,
     *,
     dtype: _DTypeLike | None = None,
     device: str | None = None,
     endpoint: builtins.bool = True,
-    end: builtins.float | None = None,
+    end: builtins.complex | None = None,
     steps: _Extent | None = None,
     requires_grad: builtins.bool = False,
 ) -> Tensor:
@@ -4646,7 +4652,7 @@ def memory(*, reset_peak: builtins.bool = False) -> dict[str, dict[str, builtins
     """
 
 def ones(
-    *sizes: _Extent | Sequence[_Extent],
+    *sizes: _Extent | Sequence[_Extent] | _DTypeLike,
     shape: _Extent | Sequence[_Extent] | None = None,
     dtype: _DTypeLike | None = None,
     device: str | None = None,
@@ -4700,7 +4706,7 @@ def where(condition: _ArrayLike, x: _Operand, y: _Operand) -> Tensor: ...
 @overload
 def where(condition: _ArrayLike, x: None = None, y: None = None) -> tuple[Tensor, ...]: ...
 def zeros(
-    *sizes: _Extent | Sequence[_Extent],
+    *sizes: _Extent | Sequence[_Extent] | _DTypeLike,
     shape: _Extent | Sequence[_Extent] | None = None,
     dtype: _DTypeLike | None = None,
     device: str | None = None,

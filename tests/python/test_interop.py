@@ -99,7 +99,14 @@ def test_jax_shares_memory_by_dlpack(dtype: str) -> None:
     assert address(np.from_dlpack(theirs)) == address(np.from_dlpack(jax.numpy.from_dlpack(theirs)))
     x = svod.Tensor(np.arange(64).astype(dtype)).realize()
     there = jax.numpy.from_dlpack(x)
-    assert there.tolist() == x.tolist()
+    assert there.tolist() == x.tolist() and there.unsafe_buffer_pointer() == address(x.numpy())
+    # What JAX is told it may use up stays as it is.
+    used = jax.jit(lambda x: x + 1, donate_argnums=0)(there)
+    assert used.tolist() == [n + 1 for n in range(64)] and x.tolist() == [*range(64)]
+    # Nobody else is given memory that it may write: without a version of DLPack there is a copy.
+    capsule = x.__dlpack__()
+    assert "dltensor_versioned" not in str(capsule)
+    assert np.asarray(x).ctypes.data == address(x.numpy())
 
 
 def test_the_buffer_protocol() -> None:

@@ -160,7 +160,24 @@ pub fn placed(name: Option<&str>) -> Result<DeviceSpec> {
 /// Memory never changes under whoever has it: the array shares it and is read-only. Only of borrowed memory and of files,
 /// which others may write, the array has a copy.
 pub fn array_of<'py>(py: Python<'py>, tensor: &Tensor) -> Result<Bound<'py, PyAny>> {
-    let (held, dims) = allow(py, || {
+    let (held, dims) = held_of(py, tensor)?;
+    array_over(py, held, tensor.dtype(), &dims)
+}
+
+/// [`array_of`], for a library whose arrays never change, and which cannot be told that memory is read-only: NumPy exports
+/// no such array to it.
+pub fn lent_of<'py>(py: Python<'py>, tensor: &Tensor) -> Result<Bound<'py, PyAny>> {
+    let (held, dims) = held_of(py, tensor)?;
+    let held = match held {
+        Held::Shared(buffer) => Held::Lent(buffer),
+        own => own,
+    };
+    array_over(py, held, tensor.dtype(), &dims)
+}
+
+/// The memory of the elements, or a copy, and their extents.
+fn held_of(py: Python<'_>, tensor: &Tensor) -> Result<(Held, Vec<usize>)> {
+    Ok(allow(py, || {
         // The value of one moment, of what follows a plan.
         let value = tensor.now();
         value.compute()?;
@@ -172,8 +189,7 @@ pub fn array_of<'py>(py: Python<'py>, tensor: &Tensor) -> Result<Bound<'py, PyAn
         }
         let (copy, extents) = value.copied()?;
         Ok::<_, svod_tensor::TensorError>((Held::Own(copy), extents))
-    })?;
-    array_over(py, held, tensor.dtype(), &dims)
+    })?)
 }
 
 /// The elements as a writable array of its own.
@@ -186,6 +202,8 @@ pub fn copy_of<'py>(py: Python<'py>, tensor: &Tensor) -> Result<Bound<'py, PyAny
 pub enum Held {
     /// A realized tensor: nobody writes it.
     Shared(Arc<Buffer>),
+    /// The same, where the reader is known not to write it.
+    Lent(Arc<Buffer>),
     /// The array alone.
     Own(Buffer),
 }
@@ -208,6 +226,7 @@ pub fn array_over<'py>(py: Python<'py>, held: Held, dtype: DType, dims: &[usize]
     }
     let (pointer, flags) = match &held {
         Held::Shared(buffer) => (buffer.as_ptr(), 0),
+        Held::Lent(buffer) => (buffer.as_ptr(), NPY_ARRAY_WRITEABLE),
         Held::Own(buffer) => (buffer.as_ptr(), NPY_ARRAY_WRITEABLE),
     };
     let pointer = pointer.map_or(std::ptr::null_mut(), NonNull::as_ptr);
@@ -219,7 +238,7 @@ pub fn array_over<'py>(py: Python<'py>, held: Held, dtype: DType, dims: &[usize]
     let mut extents: Vec<npy_intp> = dims.iter().map(|&n| n as npy_intp).collect();
     // SAFETY: the memory holds as many elements of that type, row-major, and does not move when its
     // owner does; NumPy takes the references to `descr` and `owner`, whose drop ends the memory's
-    // life, and copies the extents. Only memory that nobody else uses is writable.
+    // life, and copies the extents. Only memory that nobody else uses is writable, or lent to who does not write it.
     unsafe {
         let array = PY_ARRAY_API.PyArray_NewFromDescr(
             py,

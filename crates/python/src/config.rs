@@ -75,11 +75,16 @@ pub fn configured(options: Option<&Bound<'_, PyDict>>) -> Result<PrepareConfig> 
                 "target" => drop(crate::schedule::named(&text)?),
                 _ => {}
             }
-            return Err(Class::Argument.raise(error.to_string()));
+            let meant = LIKE.iter().find(|(written, _)| *written == name);
+            let meant = meant.map(|(_, meant)| format!("; or `{meant}`, of `prepare`")).unwrap_or_default();
+            return Err(Class::Argument.raise(format!("{error}{meant}")));
         }
     }
     Ok(config)
 }
+
+/// What parameters of `prepare` that are no options are taken for.
+const LIKE: [(&str, &str); 3] = [("input", "inputs"), ("unused_input", "unused_inputs"), ("schedule", "schedules")];
 
 #[explained]
 #[pymethods]

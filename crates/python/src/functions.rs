@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use numpy::{PyUntypedArray, PyUntypedArrayMethods};
+use numpy::{PyArrayDescr, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 use svod_device::{DeviceSpec, host_memory};
-use svod_dtype::{DEFAULT_FLOAT, DType};
+use svod_dtype::{DEFAULT_COMPLEX, DEFAULT_FLOAT, DType};
 use svod_ir::pass;
 use svod_runtime::pool::MAX_THREADS;
 use svod_runtime::{Context, PrepareConfig};
@@ -19,12 +19,12 @@ use crate::convert::{
     AnyMember, AnyOperand, AnyTensor, Axis, Tensors, class_of, integer, named, one_axis, one_by_one, required, together,
 };
 use crate::dlpack;
-use crate::dtype::AnyDType;
+use crate::dtype::{AnyDType, PyDType};
 use crate::error::{Class, Raised, Result};
-use crate::explained::parts;
+use crate::explained::{argument, parts};
 use crate::gil::allow;
 use crate::plan::PyPlan;
-use crate::scalar::{Real, Several, Text, flag};
+use crate::scalar::{Parts, Several, Text, flag};
 use crate::schedule::config;
 use crate::size::{AnySize, Extents};
 use crate::tensor::{Made, PyTensor, on, placed};
@@ -60,6 +60,26 @@ pub fn extents_of<'py>(
     parts(sizes.py(), op, "shape", Extents::positive(&shape_of(op, sizes, shape, size)?))
 }
 
+/// What is given by position: extents, and behind a shape a type, as NumPy's and JAX's callers write it.
+fn typed<'py>(
+    op: &str,
+    sizes: &Bound<'py, PyTuple>,
+    dtype: Option<AnyDType>,
+) -> Result<(Bound<'py, PyTuple>, Option<AnyDType>)> {
+    if dtype.is_some() || sizes.len() != 2 {
+        return Ok((sizes.clone(), dtype));
+    }
+    let last = sizes.get_item(1)?;
+    let is_type = last.is_instance_of::<PyDType>()
+        || last.is_instance_of::<PyType>()
+        || last.is_instance_of::<PyString>()
+        || last.is_instance_of::<PyArrayDescr>();
+    match is_type {
+        true => Ok((sizes.get_slice(0, 1), Some(argument(op, "dtype", &last)?))),
+        false => Ok((sizes.clone(), None)),
+    }
+}
+
 /// What is made, by which derivatives are taken where that is asked for.
 pub fn leaf(made: Made, requires_grad: bool) -> Made {
     let made = made?;
@@ -81,7 +101,8 @@ pub fn zeros(
     size: Option<Bound<'_, PyAny>>,
     #[pyo3(from_py_with = flag)] requires_grad: bool,
 ) -> Made {
-    let shape = extents_of("zeros", sizes, shape, size)?;
+    let (sizes, dtype) = typed("zeros", sizes, dtype)?;
+    let shape = extents_of("zeros", &sizes, shape, size)?;
     leaf(shape.bind(placed(device.as_deref(), Tensor::zeros(&shape.sizes, or(dtype, DEFAULT_FLOAT)))), requires_grad)
 }
 
@@ -97,7 +118,8 @@ pub fn ones(
     size: Option<Bound<'_, PyAny>>,
     #[pyo3(from_py_with = flag)] requires_grad: bool,
 ) -> Made {
-    let shape = extents_of("ones", sizes, shape, size)?;
+    let (sizes, dtype) = typed("ones", sizes, dtype)?;
+    let shape = extents_of("ones", &sizes, shape, size)?;
     leaf(shape.bind(placed(device.as_deref(), Tensor::ones(&shape.sizes, or(dtype, DEFAULT_FLOAT)))), requires_grad)
 }
 
@@ -122,7 +144,8 @@ pub fn empty(
     size: Option<Bound<'_, PyAny>>,
     #[pyo3(from_py_with = flag)] requires_grad: bool,
 ) -> Made {
-    let shape = extents_of("empty", sizes, shape, size)?;
+    let (sizes, dtype) = typed("empty", sizes, dtype)?;
+    let shape = extents_of("empty", &sizes, shape, size)?;
     let device = device.as_deref().map_or_else(crate::tensor::default_device, crate::tensor::device)?;
     let made = Tensor::empty_on(&device, &shape.sizes, or(dtype, DEFAULT_FLOAT), shape.values())?;
     leaf(Ok(made.into()), requires_grad)
@@ -138,8 +161,8 @@ pub fn shaped(op: &str, shape: &Bound<'_, PyAny>) -> Result<Extents> {
 #[explained]
 #[pyfunction]
 #[pyo3(
-    signature = (shape=None, fill_value=None, *, dtype=None, device=None, size=None, requires_grad=false),
-    text_signature = "(shape, fill_value, *, dtype=None, device=None, size=None, requires_grad=False)"
+    signature = (shape=None, fill_value=None, dtype=None, *, device=None, size=None, requires_grad=false),
+    text_signature = "(shape, fill_value, dtype=None, *, device=None, size=None, requires_grad=False)"
 )]
 pub fn full(
     shape: Option<Bound<'_, PyAny>>,
@@ -159,8 +182,8 @@ pub fn full(
 #[explained]
 #[pyfunction]
 #[pyo3(
-    signature = (start=None, stop=None, step=None, *, dtype=None, device=None, end=None, requires_grad=false),
-    text_signature = "(start, stop=None, step=None, *, dtype=None, device=None, end=None, requires_grad=False)"
+    signature = (start=None, stop=None, step=None, dtype=None, *, device=None, end=None, requires_grad=false),
+    text_signature = "(start, stop=None, step=None, dtype=None, *, device=None, end=None, requires_grad=False)"
 )]
 pub fn arange(
     start: Option<AnyOperand>,
@@ -191,13 +214,13 @@ pub fn arange(
 )]
 #[allow(clippy::too_many_arguments)]
 pub fn linspace(
-    start: Real,
-    stop: Option<Real>,
+    start: Parts,
+    stop: Option<Parts>,
     num: Option<AnySize>,
     dtype: Option<AnyDType>,
     device: Option<Text>,
     endpoint: bool,
-    end: Option<Real>,
+    end: Option<Parts>,
     steps: Option<AnySize>,
     #[pyo3(from_py_with = flag)] requires_grad: bool,
 ) -> Made {
@@ -207,9 +230,15 @@ pub fn linspace(
         return Err(Class::ArgumentType.raise("linspace: num and steps are one argument: give only one of them"));
     }
     let num = num.or(steps).unwrap_or_else(|| AnySize { size: 50.into(), values: Vec::new() });
-    let made = match endpoint {
-        true => Tensor::linspace(start.0, stop.0, &num.size, dtype),
-        false => Tensor::linspace_open(start.0, stop.0, &num.size, dtype),
+    let line = |start, stop, dtype| match endpoint {
+        true => Tensor::linspace(start, stop, &num.size, dtype),
+        false => Tensor::linspace_open(start, stop, &num.size, dtype),
+    };
+    let made = match (start.1, stop.1) {
+        (0.0, 0.0) => line(start.0, stop.0, dtype),
+        (from, to) => line(start.0, stop.0, Some(DType::F64)).and_then(|real| {
+            Tensor::complex(real, line(from, to, Some(DType::F64))?)?.cast(dtype.unwrap_or(DEFAULT_COMPLEX))
+        }),
     };
     leaf(on(device.as_deref(), made.and_then(|numbers| numbers.with_values(&num.values))), requires_grad)
 }
@@ -218,8 +247,8 @@ pub fn linspace(
 #[explained]
 #[pyfunction]
 #[pyo3(
-    signature = (n_rows=None, n_cols=None, *, k=0, dtype=None, device=None, n=None, m=None, requires_grad=false),
-    text_signature = "(n_rows, n_cols=None, *, k=0, dtype=None, device=None, n=None, m=None, requires_grad=False)"
+    signature = (n_rows=None, n_cols=None, k=0, dtype=None, *, device=None, n=None, m=None, requires_grad=false),
+    text_signature = "(n_rows, n_cols=None, k=0, dtype=None, *, device=None, n=None, m=None, requires_grad=False)"
 )]
 #[allow(clippy::too_many_arguments)]
 pub fn eye(

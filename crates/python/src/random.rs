@@ -2,6 +2,7 @@
 
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
+use svod_device::DeviceSpec;
 use svod_dtype::DType;
 use svod_tensor::{Generator, GeneratorState, Size, Tensor, with_default_device};
 
@@ -28,30 +29,50 @@ use crate::tensor::Made;
 /// >>> g.set_state(state)
 /// >>> svod.rand(3, generator=g).tolist() == first == svod.rand(3, generator=svod.Generator(7)).tolist()
 /// True
+///
+/// Its `device` is what PyTorch's programs ask for: numbers are the same on all devices, and are drawn where the function
+/// that draws them says.
 #[pyclass(name = "Generator", module = "svod", frozen)]
-pub struct PyGenerator(Generator);
+pub struct PyGenerator {
+    numbers: Generator,
+    device: DeviceSpec,
+}
 
 #[explained]
 #[pymethods]
 impl PyGenerator {
     #[new]
-    #[pyo3(signature = (seed=None))]
-    fn new(seed: Option<&Bound<'_, PyAny>>) -> Result<Self> {
-        Ok(PyGenerator(match seed {
+    #[pyo3(signature = (seed=None, device=None))]
+    fn new(seed: Option<&Bound<'_, PyAny>>, device: Option<Text>) -> Result<Self> {
+        // PyTorch's generators take a device first.
+        let named = seed.and_then(|seed| seed.extract::<String>().ok()).filter(|_| device.is_none());
+        let seed = seed.filter(|_| named.is_none());
+        let numbers = match seed {
             Some(seed) => Generator::new(seed_of("Generator", seed)?),
             None => Generator::unseeded(),
-        }))
+        };
+        let device = match device.as_deref().or(named.as_deref()) {
+            Some(name) => crate::tensor::device(name)?,
+            None => crate::tensor::default_device()?,
+        };
+        Ok(PyGenerator { numbers, device })
+    }
+
+    /// The device that it was made for.
+    #[getter]
+    fn device(&self) -> String {
+        self.device.to_string()
     }
 
     /// Starts the generator anew, and gives it back.
     fn manual_seed<'py>(slf: Bound<'py, Self>, seed: &Bound<'py, PyAny>) -> Result<Bound<'py, Self>> {
-        slf.get().0.set_state(GeneratorState { key: seed_of("manual_seed", seed)?, offset: 0 });
+        slf.get().numbers.set_state(GeneratorState { key: seed_of("manual_seed", seed)?, offset: 0 });
         Ok(slf)
     }
 
     /// What its later numbers follow from: the seed and how many numbers were drawn, as 2 numbers of `uint64`.
     fn get_state(&self) -> Made {
-        let state = self.0.state()?;
+        let state = self.numbers.state()?;
         Ok(Tensor::from_slice(&[state.key, state.offset], &[2])?.into())
     }
 
@@ -61,27 +82,28 @@ impl PyGenerator {
         let [key, offset] = numbers[..] else {
             return Err(Class::Argument.raise(format!("set_state: 2 numbers are expected, not {}", numbers.len())));
         };
-        self.0.set_state(GeneratorState { key, offset });
+        self.numbers.set_state(GeneratorState { key, offset });
         Ok(())
     }
 
     fn __repr__(&self) -> Result<String> {
-        let state = self.0.state()?;
+        let state = self.numbers.state()?;
         Ok(format!("Generator({}) after {} numbers", state.key, state.offset))
     }
 
     /// A generator of its own in the same state.
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Result<(Bound<'py, PyAny>, (u64, u64))> {
-        let state = slf.get().0.state()?;
-        Ok((slf.get_type().getattr(pyo3::intern!(slf.py(), "_restore"))?, (state.key, state.offset)))
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Result<(Bound<'py, PyAny>, (u64, u64, String))> {
+        let state = slf.get().numbers.state()?;
+        let restore = slf.get_type().getattr(pyo3::intern!(slf.py(), "_restore"))?;
+        Ok((restore, (state.key, state.offset, slf.get().device.to_string())))
     }
 
     /// What was pickled.
     #[staticmethod]
-    fn _restore(key: u64, offset: u64) -> Self {
-        let generator = Generator::new(key);
-        generator.set_state(GeneratorState { key, offset });
-        PyGenerator(generator)
+    fn _restore(key: u64, offset: u64, device: &str) -> Result<Self> {
+        let numbers = Generator::new(key);
+        numbers.set_state(GeneratorState { key, offset });
+        Ok(PyGenerator { numbers, device: crate::tensor::device(device)? })
     }
 }
 
@@ -101,7 +123,7 @@ fn drawn(
         None => draw(),
     };
     match generator {
-        Some(generator) => generator.get().0.within(here),
+        Some(generator) => generator.get().numbers.within(here),
         None => here(),
     }
 }

@@ -7,7 +7,7 @@ use std::ops::Deref;
 use numpy::{PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyString};
+use pyo3::types::{PyBool, PyComplex, PyComplexMethods, PyFloat, PyString};
 
 use crate::error::Class;
 
@@ -27,6 +27,10 @@ impl Deref for Text {
 
 /// A real number.
 pub struct Real(pub f64);
+
+/// A real or complex number, by its parts.
+#[derive(Clone, Copy)]
+pub struct Parts(pub f64, pub f64);
 
 /// An integer of 64 bits.
 pub struct Integer(pub i64);
@@ -71,6 +75,23 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Real {
 
     fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
         real(&given).map(Real)
+    }
+}
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Parts {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        // NumPy's complex numbers of 32 bits are none of Python's.
+        let complex = match given.cast::<PyComplex>() {
+            Ok(complex) => Some(complex.to_owned()),
+            Err(_) if given.is_instance_of::<PyFloat>() => None,
+            Err(_) => given.call_method0("__complex__").ok().and_then(|made| made.cast_into().ok()),
+        };
+        match complex {
+            Some(complex) => Ok(Parts(complex.real(), complex.imag())),
+            None => Ok(Parts(real(&given)?, 0.0)),
+        }
     }
 }
 

@@ -145,6 +145,9 @@ impl Tensor {
     /// Each element of `axis` repeated in place.
     pub fn repeat_interleave(&self, times: impl Into<Size>, axis: i64) -> Result<Tensor> {
         let (times, mut shape) = (times.into(), self.shape());
+        if shape.is_empty() && matches!(axis, -1 | 0) {
+            return self.unsqueeze(0)?.repeat_interleave(times, 0);
+        }
         let axis = axis_of("repeat_interleave", axis, shape.len())?;
         let mut expanded = shape.clone();
         expanded.insert(axis + 1, times.clone());

@@ -123,7 +123,6 @@ macro_rules! rounding {
 rounding! {
     floor Floor "The largest integer not above, in the same type.";
     ceil  Ceil  "The smallest integer not below, in the same type.";
-    round Round "The nearest integer, ties to even, in the same type.";
     trunc Trunc "The integer part, in the same type.";
 }
 
@@ -231,7 +230,7 @@ impl Tensor {
         }
     }
 
-    /// -1, 0 or 1; NaN and zeros are kept. Its derivative is 0.
+    /// -1, 0 or 1; NaN is kept, and zero has no sign. Its derivative is 0.
     pub fn sign(&self) -> Result<Tensor> {
         let dtype = self.dtype();
         if dtype.is_bool() {
@@ -241,7 +240,9 @@ impl Tensor {
             return self.complex_sign();
         }
         let one = |value: i32| Operand::from(value);
-        let positive = Tensor::select(&self.gt(0)?, one(1), self.detach()?)?;
+        // What is left is zero or NaN.
+        let rest = if dtype.is_float() { self.detach()?.abs()? } else { self.detach()? };
+        let positive = Tensor::select(&self.gt(0)?, one(1), rest)?;
         match dtype.is_unsigned() {
             true => Ok(positive),
             false => Tensor::select(&self.lt(0)?, one(-1), positive),
@@ -342,9 +343,20 @@ impl Tensor {
         }
     }
 
+    /// The nearest integer, ties to even, in the same type; of a complex number, of each part.
+    pub fn round(&self) -> Result<Tensor> {
+        let dtype = self.dtype();
+        if dtype.is_complex() {
+            return Tensor::complex(self.real()?.round()?, self.imag()?.round()?);
+        }
+        match dtype.is_inexact() {
+            true => apply("round", Alu::Round, Types::Float, &[self.into()]),
+            false => Ok(Tensor::from_uop(self.uop())),
+        }
+    }
+
     /// The nearest number of so many places behind the point, or, where `decimals` is negative, before it; ties are even.
     pub fn round_to(&self, decimals: i64) -> Result<Tensor> {
-        let op = "round";
         let places = i32::try_from(decimals.unsigned_abs()).unwrap_or(i32::MAX);
         if decimals == 0 {
             return self.round();
@@ -361,7 +373,7 @@ impl Tensor {
             return below.add(up.cast(DType::I64)?)?.mul(ten)?.cast(self.dtype());
         }
         if self.dtype().is_complex() {
-            return Err(TensorError::dtype(op, format!("decimals of real numbers, not of {}", self.described())));
+            return Tensor::complex(self.real()?.round_to(decimals)?, self.imag()?.round_to(decimals)?);
         }
         let ten = 10_f64.powi(places);
         self.rounded_once(|x| match decimals > 0 {

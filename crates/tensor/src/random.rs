@@ -191,20 +191,23 @@ impl Tensor {
         radius.mul(part(1)?.mul(consts::TAU)?.cos()?)?.cast(dtype)
     }
 
-    /// Integers uniformly distributed in `low..high`, at most 2^32 of them.
+    /// Integers uniformly distributed in `low..high`, at most 2^32 of them; in a type of floats, the nearest ones.
     ///
     /// # Errors
-    /// Of a range that is empty, larger, or outside of the type's; of a type that is not one of integers.
+    /// Of a range that is empty, larger, or outside of the type's; of a type that is not one of real numbers.
     pub fn randint<S: Clone + Into<Size>>(low: i64, high: i64, shape: &[S], dtype: Option<DType>) -> Result<Tensor> {
         let (op, dtype) = ("randint", dtype.unwrap_or(DEFAULT_INT));
         let span = high
             .checked_sub(low)
             .filter(|s| (1..=1 << 32).contains(s))
             .ok_or_else(|| TensorError::value(op, format!("{low}..{high} must hold between 1 and 2^32 integers")))?;
-        let Some((least, most)) = dtype.int_range().filter(|_| dtype.is_int()) else {
+        if !dtype.is_int() && !dtype.is_float() {
             return Err(TensorError::dtype(op, format!("gives integers, not {dtype}")));
-        };
-        if i128::from(low) < least || i128::from(high) - 1 > most {
+        }
+        let range = dtype.int_range().filter(|_| dtype.is_int());
+        if let Some((least, most)) = range
+            && (i128::from(low) < least || i128::from(high) - 1 > most)
+        {
             return Err(TensorError::value(op, format!("{low}..{high} is outside of {dtype}'s {least}..={most}")));
         }
         // The high half of bits * span is in 0..span, uniform up to span / 2^32.

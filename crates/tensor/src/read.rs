@@ -107,7 +107,7 @@ impl Tensor {
 
     /// The memory of the elements, little endian, in row-major order; realizes the tensor.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        self.read("to_vec", |leaf| Ok(buffer_of(leaf)?.to_vec()?))
+        self.read("to_vec", |leaf| Ok(present(leaf)?.to_vec()?))
     }
 
     /// Extents in memory; realizes the tensor, so that symbolic ones have a value.
@@ -134,7 +134,7 @@ impl Tensor {
 
     /// A copy of the elements in the host's memory and their extents, at one moment.
     pub fn copied(&self) -> Result<(Buffer, Vec<usize>)> {
-        self.read("copied", |leaf| Ok((buffer_of(leaf)?.to_device(host()?.allocator())?, extents_of(leaf)?)))
+        self.read("copied", |leaf| Ok((present(leaf)?.to_device(host()?.allocator())?, extents_of(leaf)?)))
     }
 
     /// Realizes the tensor and reads its leaf. What is spread over devices is gathered on the first of them.
@@ -197,6 +197,15 @@ pub(crate) fn buffer_of(leaf: &Leaf) -> Result<Arc<Buffer>> {
         return Ok(base.clone());
     }
     Ok(Arc::new(Buffer::over(base.storage().clone(), leaf.offset() as usize, leaf.dtype(), count)?))
+}
+
+/// [`buffer_of`] what has elements, arbitrary ones where nothing was written.
+fn present(leaf: &Leaf) -> Result<Arc<Buffer>> {
+    let buffer = buffer_of(leaf)?;
+    if leaf.class() == LeafClass::Data {
+        buffer.allocate()?;
+    }
+    Ok(buffer)
 }
 
 /// Whether the elements of a leaf are known, and will not be others when it is read: not those that are awaited, nor

@@ -50,13 +50,13 @@ impl Tensor {
             return Ok(());
         }
         let Some(base) = view.base.upgrade() else { return Ok(()) };
-        let (of, by) = (Tensor::of_handle(base).described(), view.by);
-        let instead = match by {
-            "[]" => "index once, as in `h[0, 1] = 5` instead of `h[0][1] = 5`",
-            _ => "write to that one, by an index, as in `h[0, 1] = 5`",
+        let of = Tensor::of_handle(base).described();
+        let (by, instead) = match view.by {
+            "[]" => ("an index", "index once, as in `h[0, 1] = 5` instead of `h[0][1] = 5`"),
+            by => (by, "write to that one, by an index, as in `h[0, 1] = 5`"),
         };
         let message = format!(
-            "this tensor is a view ({by}) of another one, {of}, which keeps its value: {instead}; or write to a \
+            "this tensor is a view, by {by}, of another one, {of}, which keeps its value: {instead}; or write to a \
              `clone()` of the view"
         );
         Err(TensorError::value(op, message))

@@ -2019,6 +2019,7 @@ def empty_permuted(
     *,
     dtype: Any = None,
     device: builtins.str | None = None,
+    requires_grad: builtins.bool = False,
 ) -> Tensor:
     """As `empty`: elements are row-major, whichever order of dimensions is asked for.
 
@@ -2034,6 +2035,7 @@ def empty_strided(
     *,
     dtype: Any = None,
     device: builtins.str | None = None,
+    requires_grad: builtins.bool = False,
 ) -> Tensor:
     """As `empty`: elements are dense and row-major, whichever strides are asked for.
 

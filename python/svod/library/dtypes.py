@@ -68,9 +68,10 @@ def can_cast(from_: Any, to: Any, /) -> bool:
     (True, False)
     """
     given, wanted = _dtype(from_), _dtype(to)
-    if isdtype(given, "integral") and isdtype(wanted, "real floating"):
-        # The standard has no rule for it; NumPy's is that the float holds all integers.
-        return iinfo(given).max <= 2 / finfo(wanted).eps
+    if isdtype(given, "integral") and isdtype(wanted, ("real floating", "complex floating")):
+        # The standard has no rule for it; NumPy's is that the float holds all integers, or is the widest one.
+        limits = finfo(wanted)
+        return limits.bits == 64 or iinfo(given).max <= 2 / limits.eps
     return bool(result_type(given, wanted) == wanted)
 
 

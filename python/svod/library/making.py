@@ -85,7 +85,13 @@ def blackman_window(window_length: int, /, periodic: bool = True, *, dtype: Any 
 
 
 def empty_permuted(
-    size: Sequence[int], physical_layout: Sequence[int], /, *, dtype: Any = None, device: str | None = None
+    size: Sequence[int],
+    physical_layout: Sequence[int],
+    /,
+    *,
+    dtype: Any = None,
+    device: str | None = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """As `empty`: elements are row-major, whichever order of dimensions is asked for.
 
@@ -95,11 +101,17 @@ def empty_permuted(
     """
     if sorted(physical_layout) != list(range(len(size))):
         raise ArgumentError(f"empty_permuted: {tuple(physical_layout)} is no order of {len(size)} dimensions")
-    return empty(*size, dtype=dtype, device=device)
+    return empty(*size, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
 def empty_strided(
-    size: Sequence[int], stride: Sequence[int], /, *, dtype: Any = None, device: str | None = None
+    size: Sequence[int],
+    stride: Sequence[int],
+    /,
+    *,
+    dtype: Any = None,
+    device: str | None = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """As `empty`: elements are dense and row-major, whichever strides are asked for.
 
@@ -107,7 +119,8 @@ def empty_strided(
     >>> svod.empty_strided((2, 3), (1, 2)).shape
     (2, 3)
     """
-    return empty(*_strided("empty_strided", size, stride), dtype=dtype, device=device)
+    made = _strided("empty_strided", size, stride)
+    return empty(*made, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
 def from_file(filename: str, /, shared: bool | None = None, size: int = 0, *, dtype: Any = None) -> Tensor:

@@ -562,6 +562,8 @@ def _quantile(
     if parts.ndim > 1:
         raise ShapeError(f"{name}: q is a number or a vector, not of shape {parts.shape}")
     rank = x.ndim
+    if rank == 0 and axis in (0, -1):
+        axis = None
     ordered = (x.reshape(-1) if axis is None else x.movedim(axis, -1)).sort(-1).values
     is_nan = ordered.isnan()
     count = (~is_nan).sum(-1, True) if without_nan else Tensor(int(ordered.shape[-1]))

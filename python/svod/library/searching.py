@@ -92,6 +92,8 @@ def lexsort(keys: Any, /, axis: int = -1) -> Tensor:
 
 def nonzero(x: Tensor, /, *, as_tuple: bool = True) -> Any:
     """The indices, along each dimension, of the elements that are not zero; computed now. Without `as_tuple`, rows."""
+    if as_tuple and x.ndim == 0:
+        raise ShapeError(f"nonzero: at least one dimension is expected, not {x.dtype}[]: see atleast_1d")
     return x.nonzero(as_tuple=as_tuple)
 
 

@@ -112,6 +112,8 @@ def _scanned(
     x: Tensor, scan: Callable[..., Tensor], initial: Callable[..., Tensor] | None, axis: int | None, dtype: Any
 ) -> Tensor:
     """A scan along an axis, which a 1-d tensor need not name, behind the scan of no elements where it is asked for."""
+    if initial is not None and x.ndim == 0 and axis in (None, 0, -1):
+        x = x.unsqueeze(0)
     axis = 0 if axis is None and x.ndim == 1 else axis
     scanned = scan(x, axis, dtype=_accumulated(x) if dtype is None else dtype)
     if initial is None:

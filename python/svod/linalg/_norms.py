@@ -64,10 +64,10 @@ def matrix_norm(
         found = svdvals(x).sum(-1)
     elif ord in (2, -2):
         s = svdvals(x)
-        found = s.amax(-1) if ord == 2 else s.amin(-1)
+        found = _largest(s) if ord == 2 else s.amin(-1)
     elif ord in (1, -1, math.inf, -math.inf):
         sums = abs(x).sum(-2 if ord in (1, -1) else -1)
-        found = sums.amax(-1) if ord > 0 else sums.amin(-1)
+        found = _largest(sums) if ord > 0 else sums.amin(-1)
     else:
         raise ArgumentError(f"matrix_norm: ord is 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, not {ord!r}")
     return found.unsqueeze(-1).unsqueeze(-1) if keepdims else found
@@ -97,4 +97,11 @@ def vector_norm(x: Any, /, ord: float = 2, axis: int | Sequence[int] | None = No
     >>> svod.linalg.vector_norm([3.0, 4.0]).item()
     5.0
     """
-    return _tensor(x)._norm(ord, axis, keepdim=keepdims)
+    x = _tensor(x)
+    # The greatest of nothing is 0 here, as the sum of no squares.
+    return x._norm(2 if ord == math.inf and 0 in x.shape else ord, axis, keepdim=keepdims)
+
+
+def _largest(x: Tensor) -> Tensor:
+    """The greatest of numbers that are not negative along the last axis: 0 of none, as NumPy has it."""
+    return x.sum(-1) if x.shape[-1] == 0 else x.amax(-1)

@@ -61,9 +61,18 @@ impl MathOps<'_> {
     fn step(&mut self, a: Val, d: Val, quotient: Val) -> (Val, Val) {
         let (zero, one) = (self.fconst(0.0), self.fconst(1.0));
         let q = self.b.alu(Alu::Floor, &[quotient]);
-        let (product, error) = two_prod(self, q, d);
-        let rest = self.fsub(a, product);
-        let rest = self.fsub(rest, error);
+        // A quotient that was rounded up may have a product that is no number, while what is left of `a` is one.
+        let (q, rest) = if self.fused() {
+            let negative = self.fneg(q);
+            (q, self.mul_add(negative, d, a))
+        } else {
+            let (product, infinity) = (self.fmul(q, d), self.fconst(f64::INFINITY));
+            let (fits, less) = (self.flt(product, infinity), self.fsub(q, one));
+            let q = self.select(fits, q, less);
+            let (product, error) = two_prod(self, q, d);
+            let rest = self.fsub(a, product);
+            (q, self.fsub(rest, error))
+        };
         // The quotient may have been rounded up to an integer, never below one.
         let short = self.flt(rest, zero);
         let (less, more) = (self.fsub(q, one), self.fadd(rest, d));

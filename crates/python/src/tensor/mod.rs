@@ -25,7 +25,7 @@ use svod_device::DeviceSpec;
 use svod_runtime::{Context, PrepareConfig};
 use svod_tensor::{DType, Tensor};
 
-use crate::array::{array_of, copy_of, scalar, tensor_of};
+use crate::array::{array_of, copy_of, lent_of, scalar, tensor_of};
 use crate::collect;
 use crate::config::configured;
 use crate::convert::{Axis, Names, Tensors, number, one_axis};
@@ -357,8 +357,8 @@ impl PyTensor {
     }
 
     /// The memory as a DLPack capsule, marked as read-only: that of a realized tensor never changes. Consumers that do not
-    /// know of read-only memory get a copy; some share it and ignore the mark, such as PyTorch: `clone()` there
-    /// what you want to write.
+    /// know of read-only memory get a copy, but JAX, which never writes it; some share it and ignore the mark, such as
+    /// PyTorch: `clone()` there what you want to write.
     #[pyo3(signature = (**options))]
     fn __dlpack__<'py>(&self, py: Python<'py>, options: Option<Bound<'py, PyDict>>) -> Result<Bound<'py, PyAny>> {
         self.0.check_known("DLPack's view")?;
@@ -366,8 +366,11 @@ impl PyTensor {
         if on_gpu {
             return dlpack::gpu::export(py, &self.0, options.as_ref());
         }
-        let array = array_of(py, &self.0)?;
         let dtype = self.0.dtype();
+        let array = match dlpack::is_asked_by_jax(py, options.as_ref())? {
+            true => lent_of(py, &self.0)?,
+            false => array_of(py, &self.0)?,
+        };
         dlpack::export(&array, dtype, options.as_ref()).or_else(|_| dlpack::export(&copy_of(py, &self.0)?, dtype, None))
     }
 

@@ -567,7 +567,7 @@ impl PyTensor {
         axis: Option<Axis>,
         #[pyo3(from_py_with = flag)] keepdims: bool,
     ) -> Pair<'py> {
-        let (values, keep) = (dim.is_none(), keepdim || keepdims);
+        let (values, keep) = (dim.is_none(), (keepdim || keepdims) && self.0.rank() > 0);
         let Some(at) = one_axis(axis, dim)? else {
             let all = self.0.flatten(0, -1)?.median(0)?.0;
             return one(py, if keep { all.reshape(&vec![1; self.0.rank()]) } else { Ok(all) });
@@ -592,7 +592,7 @@ impl PyTensor {
         axis: Option<Axis>,
         #[pyo3(from_py_with = flag)] keepdims: bool,
     ) -> Pair<'py> {
-        let (only_values, keep) = (axis.is_some(), keepdim || keepdims);
+        let (only_values, keep) = (axis.is_some(), (keepdim || keepdims) && self.0.rank() > 0);
         let at = one_axis(axis, dim)?.unwrap_or(-1);
         let (values, indices) = self.0.kthvalue(&k.size, at)?;
         let (values, indices) = (values.with_values(&k.values)?, indices.with_values(&k.values)?);

@@ -268,7 +268,7 @@ impl Tensor {
         let one_sided = one_sided.bitwise_and(self.isnan()?.bitwise_not()?)?;
         let direction = |part: Tensor| Tensor::select(&part.isinf()?, part.sign()?, 0.0);
         let far = Tensor::complex(direction(self.real()?)?, direction(self.imag()?)?)?;
-        Tensor::select(&none, self, Tensor::select(&one_sided, far, unit)?)
+        Tensor::select(&none, 0.0, Tensor::select(&one_sided, far, unit)?)
     }
 
     /// A function of complex numbers that no operation of the graph is: `sinh`, `asin` and their like.
