@@ -1,8 +1,9 @@
 """Functions of NumPy that are given a tensor.
 
 `np.exp(t)`, `np.add(a, t)` and `np.sum(t, axis=0)` are svod's functions, and their results tensors: see the two
-tables. A function, or an argument such as `where=`, that is not in them is NumPy's own, of the values, and its result
-NumPy's. What would write to a tensor (`out=`, `np.add.at`) raises a TypeError, for a tensor is a value.
+tables. A function, or an argument such as `where=`, that is not in them is NumPy's own, of the values, which are
+computed for it, and the arrays that it gives become tensors. What would write to a tensor (`out=`, `np.add.at`) raises
+a TypeError, for a tensor is a value.
 """
 
 from __future__ import annotations
@@ -135,7 +136,8 @@ def elementwise(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: 
     ours = ELEMENTWISE.get(ufunc.__name__)
     if ours is not None and method == "__call__" and not options:
         return ours(*inputs)
-    return getattr(ufunc, method)(*_arrays(inputs), **_arrays(options))
+    theirs = getattr(ufunc, method)(*_arrays(inputs), **_arrays(options))
+    return theirs if out else _tensors(theirs, _device((inputs, options)))
 
 
 def function(theirs: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -149,7 +151,8 @@ def function(theirs: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
         given = _given(parameters, args, kwargs)
         if given is not None:
             return ours(*given[0], **given[1])
-    return theirs(*_arrays(args), **_arrays(kwargs))
+    made = theirs(*_arrays(args), **_arrays(kwargs))
+    return made if kwargs.get("out") is not None else _tensors(made, _device((args, kwargs)))
 
 
 def _given(parameters: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]] | None:
@@ -175,7 +178,28 @@ def _arrays(given: Any) -> Any:
     if isinstance(given, Tensor):
         return given.numpy()
     if isinstance(given, (list, tuple)):
-        return type(given)([_arrays(one) for one in given])
+        parts = [_arrays(one) for one in given]
+        return type(given)(*parts) if hasattr(given, "_fields") else type(given)(parts)
     if isinstance(given, dict):
         return {key: _arrays(one) for key, one in given.items()}
     return given
+
+
+def _tensors(made: Any, device: str | None) -> Any:
+    """The same with tensors in place of arrays and numbers of NumPy; other things, such as text, stay."""
+    if isinstance(made, (np.ndarray, np.generic)) and made.dtype.kind in "biufcV" and not made.dtype.names:
+        return svod.asarray(made, device=device)
+    if isinstance(made, (list, tuple)):
+        parts = [_tensors(one, device) for one in made]
+        return type(made)(*parts) if hasattr(made, "_fields") else type(made)(parts)
+    return made
+
+
+def _device(given: Any) -> str | None:
+    """The device of the first tensor there."""
+    if isinstance(given, Tensor):
+        return given.device if isinstance(given.device, str) else None
+    if isinstance(given, (list, tuple, dict)):
+        found = (_device(one) for one in (given.values() if isinstance(given, dict) else given))
+        return next((device for device in found if device is not None), None)
+    return None

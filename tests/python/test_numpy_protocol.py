@@ -124,16 +124,30 @@ ELSEWHERE: dict[str, Callable[[Any], Any]] = {
     "a type": lambda x: np.mean(x, dtype=np.float64),
     "an option of an elementwise function": lambda x: np.add(x, x, dtype=np.float64),
     "a condition alone": lambda x: np.where(x > 2)[0],
-    "an array to write": lambda x: np.add(x, x, out=np.zeros_like(A)),
     "tensors in a list": lambda x: np.vstack([x, x]),
+    "several results": lambda x: np.array_split(x, 2, axis=1)[1],
+    "a named pair": lambda x: np.linalg.eigh(x @ x.T).eigenvalues,
+    "numbers of another kind": lambda x: np.sort_complex(x),
 }
 
 
 @pytest.mark.parametrize("name", ELSEWHERE)
 def test_what_svod_lacks_is_numpy_s_of_the_values(name: str) -> None:
-    found = ELSEWHERE[name](svod.Tensor(A))
-    assert isinstance(found, (np.ndarray, np.generic))
-    np.testing.assert_allclose(found, ELSEWHERE[name](A), rtol=1e-6)
+    found, wanted = ELSEWHERE[name](svod.Tensor(A)), ELSEWHERE[name](A)
+    assert isinstance(found, svod.Tensor) and found.dtype == str(wanted.dtype)
+    np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-6, atol=1e-6)
+
+
+def test_arrays_that_numpy_is_given_to_write_stay_arrays() -> None:
+    out = np.zeros_like(A)
+    assert np.add(svod.Tensor(A), A, out=out) is out and np.cumsum(svod.Tensor(A), 1, out=out) is out
+    np.testing.assert_allclose(out, A.cumsum(1), rtol=1e-6)
+
+
+def test_what_is_no_array_stays_what_it_is() -> None:
+    x = svod.Tensor(A)
+    assert np.shape(x) == A.shape and np.ndim(x) == 2 and np.allclose(x, A) is True
+    assert isinstance(np.array2string(x), str) and np.result_type(x, np.float64) == np.float64
 
 
 def test_numpy_does_not_write_tensors() -> None:

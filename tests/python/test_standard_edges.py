@@ -1,4 +1,4 @@
-"""Edges of the array API standard beside NumPy: zeros with a sign, complex numbers, numbers at the ends of types, nothing."""
+"""Edges of the array API standard beside NumPy: zeros with a sign, complex numbers, the greatest numbers, nothing."""
 
 from __future__ import annotations
 
@@ -134,3 +134,47 @@ def test_medians_of_one_number_keep_no_dimension() -> None:
     ):
         for ours, wanted in zip(call(x), call(theirs), strict=True):
             assert ours.shape == tuple(wanted.shape) and ours.item() == wanted.item()
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_of_hermitian_matrices_the_lower_triangle_is_read(dtype: str) -> None:
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(0)
+    array = rng.normal(size=(3, 4, 4)).astype(dtype)
+    if dtype == "complex128":
+        array = array + 1j * rng.normal(size=(3, 4, 4))
+    array[1, 3], array[1, :, 3] = 0, 0
+    wanted = torch.linalg.pinv(torch.from_numpy(array), hermitian=True).numpy()
+    np.testing.assert_allclose(svod.linalg.pinv(array, hermitian=True).numpy(), wanted, atol=1e-10)
+
+
+def test_dimensions_are_solved_for_by_either_name() -> None:
+    a, b = np.random.default_rng(0).normal(size=(2, 3, 6)), np.ones((2, 3))
+    for options in ({"axes": (0,)}, {"dims": (0,)}):
+        made = svod.linalg.tensorsolve(svod.asarray(a).permute(2, 0, 1), b, **options)
+        np.testing.assert_allclose(made.numpy(), np.linalg.tensorsolve(a.transpose(2, 0, 1), b, axes=(0,)), rtol=1e-8)
+
+
+@pytest.mark.parametrize("dtype", COMPLEX)
+def test_complex_numbers_are_drawn_by_parts(dtype: str) -> None:
+    g = svod.Generator(3)
+    normal, uniform = (draw(20_000, dtype=dtype, generator=g).numpy() for draw in (svod.randn, svod.rand))
+    assert normal.dtype == uniform.dtype == dtype
+    assert abs(normal.mean()) < 0.02 and abs(np.abs(normal).std() ** 2 + np.abs(normal).mean() ** 2 - 1) < 0.05
+    assert abs(np.corrcoef(normal.real, normal.imag)[0, 1]) < 0.03
+    assert uniform.real.min() >= 0 and uniform.imag.max() < 1 and abs(uniform.mean() - (0.5 + 0.5j)) < 0.02
+
+
+def test_integers_are_drawn_as_floats() -> None:
+    for x in (svod.randint(2, 5, (1000,), dtype="float64"), svod.randint(2, 5, (1000,), dtype=svod.bfloat16)):
+        assert x.is_floating_point() and sorted({*x.tolist()}) == [2.0, 3.0, 4.0]
+
+
+def test_numbers_without_dimensions_along_their_axis() -> None:
+    x = svod.Tensor(3)
+    assert svod.cumulative_sum(x, axis=0, include_initial=True).tolist() == [0, 3]
+    assert svod.cumulative_prod(x, include_initial=True).tolist() == [1, 3]
+    assert svod.repeat(x, 2, axis=0).tolist() == x.repeat_interleave(2, -1).tolist() == [3, 3]
+    assert svod.squeeze(x, axis=0).shape == ()
+    with pytest.raises(svod.ShapeError):
+        svod.squeeze(x, axis=1)

@@ -174,14 +174,22 @@ impl Tensor {
         Ok(())
     }
 
-    /// Uniformly distributed in [0, 1).
+    /// Uniformly distributed in [0, 1); of complex numbers, each part.
     pub fn rand<S: Clone + Into<Size>>(shape: &[S], dtype: Option<DType>) -> Result<Tensor> {
+        if let Some(part) = part_of(dtype) {
+            return Tensor::complex(Tensor::rand(shape, Some(part))?, Tensor::rand(shape, Some(part))?);
+        }
         let (dtype, carried) = float("rand", dtype)?;
         uniform(draw("rand", sizes(shape), carried)?, carried, dtype)?.cast(dtype)
     }
 
-    /// Normally distributed with mean 0 and deviation 1 (Box and Muller 1958).
+    /// Normally distributed with mean 0 and deviation 1 (Box and Muller 1958); of complex numbers, each part has half the
+    /// variance.
     pub fn randn<S: Clone + Into<Size>>(shape: &[S], dtype: Option<DType>) -> Result<Tensor> {
+        if let Some(part) = part_of(dtype) {
+            let half = || Tensor::randn(shape, Some(part))?.mul(consts::FRAC_1_SQRT_2);
+            return Tensor::complex(half()?, half()?);
+        }
         let (dtype, carried) = float("randn", dtype)?;
         let shape = sizes(shape);
         let pair = uniform(draw("randn", [&[2.into()], &*shape].concat(), carried)?, carried, carried)?;
@@ -229,6 +237,11 @@ impl Tensor {
     ) -> Result<Tensor> {
         Tensor::randn(shape, dtype)?.mul(deviation)?.add(mean)
     }
+}
+
+/// The type of a complex type's parts.
+fn part_of(dtype: Option<DType>) -> Option<DType> {
+    dtype.filter(|dtype| dtype.is_complex()).map(DType::real)
 }
 
 fn float(op: &'static str, dtype: Option<DType>) -> Result<(DType, DType)> {

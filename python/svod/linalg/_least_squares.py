@@ -9,7 +9,7 @@ from svod._svod import ShapeError, Tensor, where, zeros
 from svod.library._spelling import together
 from svod.library.arrangement import adjoint
 from svod.library.dtypes import finfo
-from svod.linalg._factors import SVDResult, svd, svdvals
+from svod.linalg._factors import SVDResult, eigh, svd, svdvals
 from svod.linalg._matrices import column, matrices, row
 
 
@@ -62,11 +62,18 @@ def matrix_rank(x: Any, /, rtol: Any = None, *, atol: Any = None, hermitian: boo
 def pinv(x: Any, /, rtol: Any = None, *, atol: Any = None, hermitian: bool = False) -> Tensor:
     """The pseudoinverses of matrices; singular values up to `rtol` times the greatest, or up to `atol`, count as 0.
 
+    Of those that are told to be Hermitian the lower triangle is read.
+
     >>> import svod
     >>> svod.linalg.pinv([[2.0], [0.0]]).tolist()
     [[0.5, 0.0]]
     """
-    x = matrices("pinv", x)
+    x = matrices("pinv", x, square=hermitian)
+    if hermitian and 0 not in x.shape[-2:]:
+        values, vectors = eigh(x)
+        sizes = values.abs()
+        kept = _cutoff(x, sizes.amax(-1, True), rtol, atol) < sizes
+        return (vectors * row(where(kept, 1 / where(kept, values, 1.0), 0.0))) @ adjoint(vectors)
     factors = svd(x, full_matrices=False)
     return _inverse(factors, _cutoff(x, factors.S, rtol, atol) < factors.S)
 

@@ -73,14 +73,15 @@ def tensorinv(x: Any, /, ind: int = 2) -> Tensor:
 
 
 @public
-def tensorsolve(x1: Any, x2: Any, /, axes: Sequence[int] | None = None) -> Tensor:
-    """y with `tensordot(x1, y, y.ndim) = x2`; `axes` of `x1` are brought to its end before.
+def tensorsolve(x1: Any, x2: Any, /, axes: Sequence[int] | None = None, *, dims: Sequence[int] | None = None) -> Tensor:
+    """y with `tensordot(x1, y, y.ndim) = x2`; `axes` of `x1`, `dims` in PyTorch's words, are brought to its end before.
 
     >>> import svod
     >>> svod.linalg.tensorsolve(2 * svod.eye(6).reshape(2, 3, 6), svod.ones(2, 3)).tolist()
     [0.5, 0.5, 0.5, 0.5, 0.5, 0.5]
     """
     a, b = _tensor(x1), _tensor(x2)
+    axes = dims if axes is None else axes
     if axes is not None:
         last = [axis % a.ndim for axis in axes]
         a = a.permute(*(axis for axis in range(a.ndim) if axis not in last), *last)
