@@ -177,7 +177,7 @@ pub fn lent_of<'py>(py: Python<'py>, tensor: &Tensor) -> Result<Bound<'py, PyAny
 
 /// The memory of the elements, or a copy, and their extents.
 fn held_of(py: Python<'_>, tensor: &Tensor) -> Result<(Held, Vec<usize>)> {
-    Ok(allow(py, || {
+    allow(py, || {
         // The value of one moment, of what follows a plan.
         let value = tensor.now();
         value.compute()?;
@@ -189,7 +189,7 @@ fn held_of(py: Python<'_>, tensor: &Tensor) -> Result<(Held, Vec<usize>)> {
         }
         let (copy, extents) = value.copied()?;
         Ok::<_, svod_tensor::TensorError>((Held::Own(copy), extents))
-    })?)
+    })
 }
 
 /// The elements as a writable array of its own.

@@ -99,7 +99,8 @@ def vector_norm(x: Any, /, ord: float = 2, axis: int | Sequence[int] | None = No
     """
     x = _tensor(x)
     # The greatest of nothing is 0 here, as the sum of no squares.
-    return x._norm(2 if ord == math.inf and 0 in x.shape else ord, axis, keepdim=keepdims)
+    found: Tensor = x._norm(2 if ord == math.inf and 0 in x.shape else ord, axis, keepdim=keepdims)
+    return found
 
 
 def _largest(x: Tensor) -> Tensor:

@@ -92,7 +92,8 @@ def eye_(tensor: Tensor) -> Tensor:
     """Ones on the diagonal of a matrix."""
     if tensor.ndim != 2:
         raise ShapeError(f"eye_: a matrix is expected, not a tensor of shape {_shape(tensor)}")
-    return _filled(tensor, eye(*_shape(tensor)))
+    rows, columns = _shape(tensor)
+    return _filled(tensor, eye(rows, columns))
 
 
 @checked
