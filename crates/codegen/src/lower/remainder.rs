@@ -67,8 +67,8 @@ impl MathOps<'_> {
             (q, self.mul_add(negative, d, a))
         } else {
             let (product, infinity) = (self.fmul(q, d), self.fconst(f64::INFINITY));
-            let (fits, less) = (self.flt(product, infinity), self.fsub(q, one));
-            let q = self.select(fits, q, less);
+            let (over, less) = (self.feq(product, infinity), self.fsub(q, one));
+            let q = self.select(over, less, q);
             let (product, error) = two_prod(self, q, d);
             let rest = self.fsub(a, product);
             (q, self.fsub(rest, error))
