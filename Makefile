@@ -19,7 +19,7 @@ CARGO_TEST := cargo test --workspace --exclude svod-python
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-full fuzz sanitize lint fmt bench bench-compare bench-everyday gpu-check wheel bless docs rustdoc
+.PHONY: help setup demo test test-full test-gpus fuzz sanitize lint fmt bench bench-compare bench-everyday gpu-check wheel bless docs rustdoc
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,9 +33,16 @@ test: setup ## Rust tests, then Python tests and docstrings
 	$(CARGO_TEST)
 	$(PYTEST)
 
-test-full: setup ## the same with the exhaustive tests: every float, long state machines
+test-full: setup ## the same with the exhaustive tests (every float, long state machines), and Python's on simulated GPUs
 	SVOD_TEST_FULL=1 $(CARGO_TEST) --release -- --include-ignored
 	SVOD_TEST_FULL=1 $(PYTEST)
+	$(MAKE) test-gpus
+
+test-gpus: setup ## the Python tests, and random programs, on simulated GPUs; FILES="tests/python/test_nn.py"
+	for machine in sm_80 sm_90a; do \
+	    SVOD_CUDA=sim:$$machine SVOD_DEVICE=CUDA $(BIN)/python -m pytest $(or $(FILES),tests/python) || exit 1; \
+	    SVOD_CUDA=sim:$$machine PYTHONPATH=tests/python $(BIN)/python -m fuzz --modes cuda --seconds $(or $(SECONDS),60) || exit 1; \
+	done
 
 fuzz: setup ## random programs and texts for a while; SECONDS=600 JOBS=2
 	PYTHONPATH=tests/python $(BIN)/python -m fuzz --seconds $(or $(SECONDS),60) --jobs $(or $(JOBS),1)

@@ -6,9 +6,11 @@ and runs in a process of its own, one at a time, on the same number of threads; 
 first steps it has no time. *First* is the first step after the imports, with nothing kept on disk, *step* the best of
 those after it, over `--rounds` processes that take turns; *peak* is how much more memory the process had than after
 the imports. The ratio is svod's step over that of the better of the others. For svod, kernels that were compiled in the
-first two steps, and in all later ones.
+first two steps, and in all later ones. On a GPU (`--device CUDA`) there are steps in bf16 as well, whose losses are
+compared with as many digits as that has; *peak* still is the process's.
 
-    python benches/training_steps.py [--steps gpt,mlp] [--only svod,torch] [--output docs/benchmarks/training.md]
+    python benches/training_steps.py [--steps gpt,mlp] [--only svod,torch] [--device CUDA]
+        [--output docs/benchmarks/training.md]
 """
 
 from __future__ import annotations
@@ -25,17 +27,20 @@ from typing import Any
 import numpy as np
 from process import asked
 from report import geometric_mean, heading, milliseconds, over_best_peer
-from steps import LIBRARIES, STEPS
+from steps import GPU_STEPS, LIBRARIES, STEPS
 from steps.models import Step, weights
 
 Row = dict[str, Any]
-# Losses that are compared.
+# Losses that are compared, and how closely by the type of the parameters.
 COMPARED = 4
+CLOSE = {"float32": 1e-3, "bfloat16": 3e-2}
 
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Measures steps of training.")
-    parser.add_argument("--steps", help=f"names, separated by commas: {', '.join(STEPS)}")
+    parser.add_argument("--steps", help=f"names, separated by commas: {', '.join(GPU_STEPS)}")
+    parser.add_argument("--device", default="CPU", help="CPU or CUDA (default: %(default)s)")
+    parser.add_argument("--total", type=float, default=float("inf"), help="seconds after which no step begins")
     parser.add_argument("--only", help=f"libraries, separated by commas: {', '.join(LIBRARIES)}")
     parser.add_argument("--rounds", type=int, default=3, help="processes a step (default: %(default)s)")
     parser.add_argument("--seconds", type=float, default=3, help="of steps in a process (default: %(default)s)")
@@ -43,9 +48,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--output", type=Path, help="write this Markdown file")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    options.steps = options.steps.split(",") if options.steps else list(STEPS)
+    options.device = options.device.upper()
+    options.steps = options.steps.split(",") if options.steps else list(STEPS if options.device == "CPU" else GPU_STEPS)
     options.libraries = options.only.split(",") if options.only else list(LIBRARIES)
-    if unknown := (set(options.steps) - set(STEPS)) | (set(options.libraries) - set(LIBRARIES)):
+    if unknown := (set(options.steps) - set(GPU_STEPS)) | (set(options.libraries) - set(LIBRARIES)):
         parser.error(f"unknown: {', '.join(sorted(unknown))}")
     return options
 
@@ -60,13 +66,14 @@ def peak() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def work(library: str, step: Step, seconds: float) -> Row:
+def work(library: str, step: Step, seconds: float, device: str = "CPU") -> Row:
     """Takes steps in this process for so many seconds."""
-    lib = LIBRARIES[library]()
+    lib = LIBRARIES[library](device)
+    lib.dtype = step.dtype
     before = peak()
     model, loss, optimizer = step.make(lib)
     lib.load(model, weights(model))
-    batch = [lib.tensor(array) for array in step.batch(np.random.default_rng(0))]
+    batch = [lib.cast(lib.tensor(array)) for array in step.batch(np.random.default_rng(0))]
     take = lib.update(optimizer, batch) if step.update else lib.step(model, loss, optimizer)
     given = [] if step.update else batch
     times: list[float] = []
@@ -76,6 +83,7 @@ def work(library: str, step: Step, seconds: float) -> Row:
     while len(times) < COMPARED or time.perf_counter() < end:
         start = time.perf_counter()
         loss_before = take(*given)
+        lib.wait()
         times.append(time.perf_counter() - start)
         compiled.append(kernels(library))
         if len(times) <= COMPARED:
@@ -92,7 +100,8 @@ def total(lib: Any, model: Any) -> float:
 
 def run(library: str, name: str, options: argparse.Namespace) -> Row:
     """The figures of one process, or the reason why there are none."""
-    return asked(__file__, library, ["--steps", name, "--seconds", str(options.seconds)], options.limit)
+    own = ["--steps", name, "--seconds", str(options.seconds), "--device", options.device]
+    return asked(__file__, library, own, options.limit)
 
 
 def measure(name: str, options: argparse.Namespace) -> dict[str, Row]:
@@ -109,14 +118,14 @@ def measure(name: str, options: argparse.Namespace) -> dict[str, Row]:
                     if known and figure in row
                 }
                 best[library] = row | least
-    return checked(best)
+    return checked(best, CLOSE[GPU_STEPS[name].dtype])
 
 
-def checked(rows: dict[str, Row]) -> dict[str, Row]:
+def checked(rows: dict[str, Row], close: float = CLOSE["float32"]) -> dict[str, Row]:
     """The rows without those whose losses are not PyTorch's."""
     wanted = rows.get("torch", {}).get("losses")
     for library, row in rows.items():
-        if wanted and "losses" in row and not np.allclose(row["losses"], wanted, rtol=1e-3):
+        if wanted and "losses" in row and not np.allclose(row["losses"], wanted, rtol=close):
             rows[library] = {"failure": f"its losses {row['losses']} are not PyTorch's {wanted}"}
     return rows
 
@@ -156,15 +165,18 @@ def page(results: dict[str, dict[str, Row]]) -> str:
 def main() -> None:
     options = arguments()
     if options.worker:
-        print(json.dumps(work(options.worker, STEPS[options.steps[0]], options.seconds)))
+        print(json.dumps(work(options.worker, GPU_STEPS[options.steps[0]], options.seconds, options.device)))
         return
     results: dict[str, dict[str, Row]] = {}
+    end = time.monotonic() + options.total
     for name in options.steps:
+        if time.monotonic() > end:
+            print(f"no time for {name}", flush=True)
+            continue
         results[name] = measure(name, options)
         print(line(name, results[name]), flush=True)
-    text = (
-        heading("Steps of training", len(os.sched_getaffinity(0))) + f"\n{__doc__.split('    python')[0].strip()}\n\n"
-    )
+    title = "Steps of training" if options.device == "CPU" else "Steps of training on a GPU"
+    text = heading(title, len(os.sched_getaffinity(0))) + f"\n{__doc__.split('    python')[0].strip()}\n\n"
     print("\n" + page(results))
     if options.output:
         options.output.write_text(text + page(results))

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# svod on a GPU: `scripts/gpu_check.sh [wheel] [driver] [tests] [random] [bench] [set]`, all of it by default, each part
+# svod on a GPU: `scripts/gpu_check.sh [wheel] [driver] [tests] [random] [bench] [set] [steps]`, all of it by default, each part
 # below ten minutes. Needs a wheel in dist/ (`make wheel`, which may be of another machine), a Python with NumPy and pytest
 # (PYTHON names it), and no network; PyTorch, Triton, JAX and CuPy take part where they are. Results are in $OUT
 # (by default docs/benchmarks): gpu.md and gpu.json, and a log of each part. DEVICE=CPU with ARGS=--small tries the script itself.
@@ -73,6 +73,12 @@ set_of_products() {
     "$python" benches/compare_gpu.py --device "$DEVICE" --matmul-set --only svod,torch --add --output "$out/gpu.md" ${ARGS:-}
 }
 
+# Steps of training, beside PyTorch.
+steps() {
+    "$python" benches/training_steps.py --device "$DEVICE" --only svod,torch,torch.compile --rounds 1 --seconds "${SECONDS_STEP:-1}" \
+        --limit 90 --total 400 --output "$out/gpu_training.md" ${STEPS:+--steps "$STEPS"}
+}
+
 # A part by itself: what `timeout` below runs.
 if [[ "${1:-}" == --alone ]]; then
     "$2"
@@ -80,10 +86,10 @@ if [[ "${1:-}" == --alone ]]; then
 fi
 
 status=0
-[[ $# -gt 0 ]] || set -- wheel driver tests random bench set
+[[ $# -gt 0 ]] || set -- wheel driver tests random bench set steps
 for part in "$@"; do
     case "$part" in
-        wheel | driver | tests | random | bench) action="$part" ;;
+        wheel | driver | tests | random | bench | steps) action="$part" ;;
         set) action=set_of_products ;;
         *) echo "gpu_check.sh: no part is called $part" >&2; exit 2 ;;
     esac

@@ -13,9 +13,13 @@ Loss = Callable[..., Any]
 
 
 class Library:
-    """A library with modules `nn`, `nn.functional` and `optim` of PyTorch's names."""
+    """A library with modules `nn`, `nn.functional` and `optim` of PyTorch's names, on a device: CPU or CUDA."""
 
-    def __init__(self, name: str) -> None:
+    # Of parameters.
+    dtype = "float32"
+
+    def __init__(self, name: str, device: str = "CPU") -> None:
+        self.device = device
         self.module = importlib.import_module(name)
         self.nn = importlib.import_module(f"{name}.nn")
         self.functional = importlib.import_module(f"{name}.nn.functional")
@@ -38,6 +42,11 @@ class Library:
         found: Array = parameter.detach().numpy()
         return found
 
+    def cast(self, value: Any) -> Any:
+        """Floats as ones of the type of parameters; other values as they are."""
+        floats = self.dtype != "float32" and "float" in str(value.dtype)
+        return value.to(getattr(self.module, self.dtype)) if floats else value
+
     def load(self, model: Any, weights: dict[str, Array]) -> None:
         """Gives the parameters of a model these values, and lets them require gradients."""
         raise NotImplementedError
@@ -58,15 +67,36 @@ class Library:
         """A step of an optimizer, whose parameters have these gradients."""
         raise NotImplementedError
 
+    def place(self, model: Any) -> None:
+        """Puts a model on the device, its floats as ones of the type of parameters."""
+
+    def optimizer(self, name: str, model: Any, **options: Any) -> Any:
+        """An optimizer of what a model has once it is where it is to be."""
+        self.place(model)
+        return getattr(self.optim, name)(model.parameters(), **options)
+
+    def wait(self) -> None:
+        """Until the device has done what it was given."""
+
 
 class Svod(Library):
     """svod: a step under `jit`."""
 
-    def __init__(self) -> None:
-        super().__init__("svod")
+    def __init__(self, device: str = "CPU") -> None:
+        super().__init__("svod", device)
+        if device != "CPU":
+            self.module.set_default_device(device)
 
     def tensor(self, array: Array) -> Any:
         return self.module.Tensor(array)
+
+    def place(self, model: Any) -> None:
+        if self.dtype != "float32":
+            model.to(getattr(self.module, self.dtype))
+
+    def wait(self) -> None:
+        if self.device != "CPU":
+            self.module.synchronize()
 
     parameter = tensor
 
@@ -95,14 +125,26 @@ class Svod(Library):
 class Torch(Library):
     """PyTorch, eager."""
 
-    def __init__(self) -> None:
-        super().__init__("torch")
+    def __init__(self, device: str = "CPU") -> None:
+        super().__init__("torch", device)
+        # What is in f32 is computed in f32.
+        self.module.backends.cudnn.allow_tf32 = False
 
     def tensor(self, array: Array) -> Any:
-        return self.module.from_numpy(array)
+        return self.module.from_numpy(array).to(self.device.lower())
 
     def parameter(self, array: Array) -> Any:
         return self.nn.Parameter(self.tensor(array.copy()))
+
+    def numbers(self, parameter: Any) -> Array:
+        return super().numbers(parameter.cpu())
+
+    def place(self, model: Any) -> None:
+        model.to(self.device.lower(), getattr(self.module, self.dtype))
+
+    def wait(self) -> None:
+        if self.device != "CPU":
+            self.module.cuda.synchronize()
 
     def load(self, model: Any, weights: dict[str, Array]) -> None:
         model.load_state_dict({name: self.tensor(array.copy()) for name, array in weights.items()}, strict=False)
@@ -132,7 +174,8 @@ class Compiled(Torch):
 class Jax(Library):
     """JAX, the whole step jitted, which is given parameters and state to keep."""
 
-    def __init__(self) -> None:
+    def __init__(self, device: str = "CPU") -> None:
+        self.device = device
         self.module = importlib.import_module("steps.jaxes")
         self.nn, self.functional, self.optim = self.module.nn, self.module.functional, self.module.optim
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from steps.libraries import Array, Library
+
+HALF = "bfloat16"
 
 # A model, its loss over a batch, and its optimizer.
 Made = tuple[Any, Callable[..., Any], Any]
@@ -18,12 +20,13 @@ Made = tuple[Any, Callable[..., Any], Any]
 class Step:
     """A step of training: `make` builds the model in a library, `batch` draws what a step is given.
 
-    Of an `update` alone these are the gradients.
+    Of an `update` alone these are the gradients. Parameters, and floats of the batch, are of type `dtype`.
     """
 
     make: Callable[[Library], Made]
     batch: Callable[[np.random.Generator], Sequence[Array]]
     update: bool = False
+    dtype: str = "float32"
 
 
 def weights(model: Any) -> dict[str, Array]:
@@ -52,7 +55,7 @@ def classifier(model: Callable[[Library], Any], optimizer: str, **options: Any) 
     def make(lib: Library) -> Made:
         made = model(lib)
         loss = lambda model, x, y: lib.functional.cross_entropy(model(x), y)  # noqa: E731
-        return made, loss, getattr(lib.optim, optimizer)(made.parameters(), **options)
+        return made, loss, lib.optimizer(optimizer, made, **options)
 
     return make
 
@@ -146,7 +149,7 @@ def gpt(layers: int = 4, width: int = 256, batch: int = 8, length: int = 128) ->
     def make(lib: Library) -> Made:
         model = transformer(lib, layers, width, 4, 96, length, causal=True)
         loss = lambda model, x, y: lib.functional.cross_entropy(model(x).reshape(-1, 96), y.reshape(-1))  # noqa: E731
-        return model, loss, lib.optim.AdamW(model.parameters(), lr=1e-3)
+        return model, loss, lib.optimizer("AdamW", model, lr=1e-3)
 
     return Step(make, lambda rng: list(rng.integers(0, 96, (2, batch, length))))
 
@@ -157,7 +160,7 @@ def encoder(layers: int = 6, width: int = 384, batch: int = 8, length: int = 128
     def make(lib: Library) -> Made:
         model = transformer(lib, layers, width, 12, words, length, causal=False)
         loss = lambda model, x, y: lib.functional.cross_entropy(model(x).mean(1), y)  # noqa: E731
-        return model, loss, lib.optim.AdamW(model.parameters(), lr=1e-4)
+        return model, loss, lib.optimizer("AdamW", model, lr=1e-4)
 
     return Step(make, lambda rng: [rng.integers(0, words, (batch, length)), rng.integers(0, 96, batch)])
 
@@ -168,7 +171,7 @@ def lstm(width: int = 256, batch: int = 32, length: int = 64) -> Step:
     def make(lib: Library) -> Made:
         model = lib.nn.LSTM(width, width, 2)
         loss = lambda model, x: (model(x)[0] ** 2).mean()  # noqa: E731
-        return model, loss, lib.optim.Adam(model.parameters(), lr=1e-3)
+        return model, loss, lib.optimizer("Adam", model, lr=1e-3)
 
     return Step(make, floats((length, batch, width)))
 
@@ -191,7 +194,7 @@ def of_parameters(
         return (
             model,
             lambda model, *batch: loss(lib, model, *batch),
-            getattr(lib.optim, optimizer)(model.parameters(), lr=1e-3),
+            lib.optimizer(optimizer, model, lr=1e-3),
         )
 
     return make
@@ -243,4 +246,13 @@ STEPS: dict[str, Step] = {
     "layer-norm": layer_norm(),
     "embedding": embedding(),
     "adamw-40": update(),
+}
+
+# Those and larger ones, in the type that tensor cores multiply.
+GPU_STEPS: dict[str, Step] = STEPS | {
+    "mlp-bf16": replace(
+        Step(classifier(lambda lib: mlp(lib, 4096, 16384), "SGD", lr=0.01), labelled(10, 4096, 4096)), dtype=HALF
+    ),
+    "gpt-bf16": replace(gpt(layers=4, width=768, batch=8, length=512), dtype=HALF),
+    "attention-bf16": replace(attention((4, 16, 1024, 64)), dtype=HALF),
 }

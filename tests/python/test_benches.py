@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -20,7 +21,7 @@ import gpu_report  # noqa: E402
 import gpu_worker  # noqa: E402
 import training_steps  # noqa: E402
 from everyday import checked, work  # noqa: E402
-from steps import STEPS, Step  # noqa: E402
+from steps import GPU_STEPS, STEPS, Step  # noqa: E402
 from steps import models as trained  # noqa: E402
 from worker import error  # noqa: E402
 
@@ -236,6 +237,25 @@ def test_steps_of_training_move_parameters_as_pytorch_does(name: str) -> None:
     assert not any("failure" in row for row in rows.values()), rows
     assert re.fullmatch(r"\| \w.* \|", training_steps.line(name, rows))
     assert training_steps.page({name: rows})
+
+
+@pytest.mark.parametrize("name", ["gpt", "mlp", "attention"])
+def test_steps_of_training_in_bfloat16_are_as_near_as_that_tells(name: str) -> None:
+    pytest.importorskip("torch")
+    step = replace(SMALL_STEPS[name], dtype="bfloat16")
+    rows = {library: training_steps.work(library, step, 0) for library in ("torch", "svod")}
+    rows = training_steps.checked(rows, training_steps.CLOSE["bfloat16"])
+    assert not any("failure" in row for row in rows.values()), rows
+
+
+def test_steps_of_training_on_a_gpu() -> None:
+    assert set(STEPS) < set(GPU_STEPS)
+    command = [sys.executable, str(BENCHES / "training_steps.py"), "--worker", "svod", "--steps", "adamw-40"]
+    values = os.environ | {"SVOD_CUDA": os.environ.get("SVOD_CUDA", "sim:sm_90a")}
+    run = subprocess.run([*command, "--seconds", "0", "--device", "CUDA"], capture_output=True, text=True, env=values)
+    assert run.returncode == 0, run.stderr
+    row = json.loads(run.stdout)
+    assert row["late"] == 0 and len(set(row["losses"])) == training_steps.COMPARED
 
 
 @pytest.mark.parametrize("name", STEPS)
