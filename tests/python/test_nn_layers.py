@@ -411,3 +411,9 @@ def test_padding_modes_that_are_not_known_are_told() -> None:
         nn.Conv1d(1, 1, 1, padding_mode="mirror")
     with pytest.raises(svod.ArgumentError, match="zeros"):
         nn.ConvTranspose1d(1, 1, 1, padding_mode="reflect")
+
+
+def test_a_convolution_tells_its_padding_mode() -> None:
+    layer = nn.Conv2d(2, 3, 3, padding=1, bias=False, padding_mode="circular")
+    told = "Conv2d(2, 3, kernel_size=(3, 3), stride=(1, 1), padding=1, bias=False, padding_mode=circular)"
+    assert repr(layer) == told

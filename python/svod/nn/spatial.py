@@ -346,4 +346,6 @@ def _described(layer: _Conv | _ConvTranspose, in_channels: Any, out_channels: An
     given = [(name, getattr(layer, name, default)) for name, default in options.items()]
     parts = [f"{in_channels}, {out_channels}, kernel_size={kernel}, stride={stride}"]
     parts += [f"{name}={value!r}" for name, value in given if value != options[name]]
-    return ", ".join(parts if layer.bias is not None else [*parts, "bias=False"])
+    parts += [] if layer.bias is not None else ["bias=False"]
+    mode = getattr(layer, "padding_mode", "zeros")
+    return ", ".join(parts if mode == "zeros" else [*parts, f"padding_mode={mode}"])
