@@ -24,9 +24,13 @@ thread() {
 valgrind() {
     # Invalid reads and writes only: CPython itself looks at bytes that it has not set. Python's own allocator would hide
     # blocks from Valgrind, whose processor has no AVX-512; code that svod makes is new code at an old address.
-    SVOD_TARGET=x86-64-v3 PYTHONMALLOC=malloc command valgrind --quiet --undef-value-errors=no --smc-check=all \
-        --suppressions=scripts/valgrind.supp --error-exitcode=9 .venv/bin/python -m pytest -q -x -p no:cacheprovider \
+    checked="command valgrind --quiet --undef-value-errors=no --smc-check=all --suppressions=scripts/valgrind.supp --error-exitcode=9"
+    export SVOD_TARGET=x86-64-v3 PYTHONMALLOC=malloc
+    $checked .venv/bin/python -m pytest -q -x -p no:cacheprovider \
         tests/python/test_state_machine.py tests/python/test_state_machine_plans.py -k "${SANITIZE_TESTS:-0 or 1}"
+    $checked .venv/bin/python -m pytest -q -x -p no:cacheprovider tests/python/test_control.py \
+        -k "branches_in or newton or trade_places or of_structures or of_symbolic or symbolic_number or a_scan_in"
+    unset SVOD_TARGET PYTHONMALLOC
 }
 
 loader() {

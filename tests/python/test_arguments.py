@@ -149,6 +149,20 @@ def test_parts_with_steps_that_change_from_one_assignment_to_the_next() -> None:
     assert compiled(lambda p: written(x, p, 7), parts, lambda p: written(a, p, 7)) <= 5
 
 
+def test_parts_with_steps_that_change_from_one_read_to_the_next() -> None:
+    for n in (999, 1000):
+        a = RNG.random((n, 3)).astype(np.float32)
+        x, row = svod.Tensor(a), svod.Tensor(a[:, 0].copy())
+        steps = range(2, 40)
+        # Memory is read where it is.
+        assert compiled(lambda i, row=row: row[::i].numpy(), steps, lambda i, a=a: a[::i, 0]) == 0
+        assert compiled(lambda i, row=row: row[i::-i].numpy(), steps, lambda i, a=a: a[i::-i, 0]) == 0
+        assert compiled(lambda i, x=x: x[1::i, 1:].numpy(), steps, lambda i, a=a: a[1::i, 1:]) == 0
+        # What is computed of it is computed of a copy, whose extent is an argument.
+        assert compiled(lambda i, row=row: row[::i].sum().numpy(), steps, lambda i, a=a: a[::i, 0].sum()) <= 12
+        assert compiled(lambda i, row=row: (row[i::i] * 2).numpy(), steps, lambda i, a=a: a[i::i, 0] * 2) <= 12
+
+
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "float16", "int32", "float64", "complex64", "complex128"])
 def test_parts_with_steps_are_written_in_place(dtype: str) -> None:
     steps = [slice(1, None, 2), slice(None, None, -2), slice(-2, 1, -3), slice(2, 3, 5), slice(5, 1, 2), slice(0, 7, 6)]

@@ -133,6 +133,17 @@ def test_names_of_the_tables_exist(library: str) -> None:
         assert hasattr(owners[owner], name), name
 
 
+def test_each_file_with_unsafe_blocks_is_said_to_run_under_a_sanitizer() -> None:
+    told = (DOCS / "fuzzing.md").read_text()
+    for crate in ("device", "runtime", "codegen"):
+        for source in (ROOT / "crates" / crate / "src").rglob("*.rs"):
+            # The last two names of its path, or the last one beside that of its folder.
+            if re.search(r"\bunsafe (\{|impl|fn)", source.read_text()):
+                parts = source.relative_to(ROOT / "crates" / crate / "src").with_suffix("").parts
+                name = parts[-2] if parts[-1] == "mod" else parts[-1]
+                assert re.search(rf"\b{name}(\.rs)?`", told), source
+
+
 def test_environment_variables_are_those_of_the_sources() -> None:
     variable = re.compile(r"\b((?:SVOD|BEAM)_[A-Z]+(?:_[A-Z]+)*)\b")
     read: set[str] = set()

@@ -123,6 +123,50 @@ def test_symbolic_sizes() -> None:
         np.testing.assert_allclose(step(given).numpy(), wanted, rtol=1e-10, atol=1e-12)
 
 
+def test_plans_follow_what_derivatives_are_taken_by() -> None:
+    """An input is the same memory whether it is a variable, was one, or will be one."""
+
+    def f(x: svod.Tensor) -> svod.Tensor:
+        return (x * x).sum()
+
+    given = np.array([5.0, 7.0])
+    x = tensor(1, 2)
+    plan = svod.prepare(f(x), svod.grad(f)(x), x * 3, inputs=[x])
+    assert [result.tolist() for result in plan.run(given)] == [74, [10, 14], [15, 21]]
+    value, gradient = svod.value_and_grad(f)(x)
+    plan = svod.prepare(value, gradient, inputs=[x])
+    assert [result.tolist() for result in plan.run(given)] == [74, [10, 14]]
+    assert [result.tolist() for result in plan.run(given + 1)] == [100, [12, 16]]
+    _, pull = svod.vjp(lambda x: x**3, x)
+    assert svod.prepare(*pull(svod.Tensor([1.0, 10.0], dtype="float64")), inputs=[x]).run(given)[0].tolist() == [
+        75,
+        1470,
+    ]
+    assert svod.hessian(f)(x).prepare(inputs=[x], unused_inputs=True).run(given)[0].tolist() == [[2, 0], [0, 2]]
+    # Before and after it requires a gradient.
+    before = x * 2
+    x.requires_grad_()
+    after = f(x)
+    after.backward(retain_graph=True)
+    assert x.grad is not None
+    plan = svod.prepare(before, after, x.grad, x.detach() + 1, x, inputs=[x])
+    assert [result.tolist() for result in plan.run(given)] == [[10, 14], 74, [10, 14], [6, 8], [5, 7]]
+
+
+def test_plans_of_symbolic_size_follow_what_derivatives_are_taken_by() -> None:
+    n = svod.Variable("n", 1, 9)
+    x = svod.empty(n, 3, dtype="float64")
+    plan = svod.prepare(*svod.value_and_grad(lambda y: (y**3).sum())(x), inputs=[x])
+    for rows in (4, 2, 9):
+        given = np.random.default_rng(rows).normal(size=(rows, 3))
+        value, gradient = plan.run(given)
+        np.testing.assert_allclose(value.item(), (given**3).sum())
+        np.testing.assert_allclose(gradient.numpy(), 3 * given**2)
+    spread = tensor(1, 2, 3).shard(["CPU", "CPU:1"], axis=0).realize()
+    plan = svod.grad(lambda y: (y**3).sum())(spread).prepare(inputs=[spread])
+    assert plan.run(np.array([2.0, 3.0, 4.0]))[0].tolist() == [12, 27, 48]
+
+
 def test_loops() -> None:
     def f(x: svod.Tensor, w: svod.Tensor) -> svod.Tensor:
         return svod.iterate(6, lambda i, h: (h @ w).tanh() + x[i], x[0]).sum()

@@ -274,6 +274,72 @@ def test_a_value_that_was_read_has_no_expression_to_prepare() -> None:
     np.testing.assert_array_equal(z.numpy(), array(15))
 
 
+VIEWS: dict[str, Callable[[svod.Tensor], svod.Tensor]] = {
+    "reshape": lambda x: x.reshape(2, 2),
+    "part": lambda x: x[1:3],
+    "element": lambda x: x[1],
+    "step": lambda x: x[::3],
+    "flip": lambda x: x.flip(0),
+    "transpose": lambda x: x.reshape(2, 2).T,
+    "expand": lambda x: x.expand(3, N),
+    "complex": lambda x: x.cast(svod.complex64).real,
+    "part of a result of the host": lambda x: svod.fft.fft(x).real,
+    "part of what is computed": lambda x: (x + 1)[1:3],
+}
+
+
+def prepared(*outputs: svod.Tensor, inputs: list[svod.Tensor]) -> svod.ExecutionPlan | str:
+    """A plan, or why there is none."""
+    try:
+        return svod.prepare(*outputs, inputs=inputs)
+    except svod.ArgumentError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("name", VIEWS)
+@pytest.mark.parametrize("memory", [svod.Tensor, svod.from_numpy])
+def test_a_read_that_needs_no_kernel_makes_no_plan_stale(name: str, memory: Callable[..., svod.Tensor]) -> None:
+    """A part that was looked at is a value: a plan over it would not follow the input. It is refused, or does."""
+    x = memory(np.arange(N, dtype=np.float32))
+    y = VIEWS[name](x)
+    seen = y.tolist()
+    result = y * 2
+    plan = prepared(result, x * 3, inputs=[x])
+    if isinstance(plan, str):
+        assert "computed by a read before" in plan
+        assert y.tolist() == seen
+        plan = svod.prepare(VIEWS[name](x) * 2, x * 3, inputs=[x])
+    given = np.array([7, 3, 5, 1], np.float32)
+    np.testing.assert_allclose(plan.run(given)[0].numpy(), (VIEWS[name](svod.Tensor(given)) * 2).numpy(), atol=1e-6)
+
+
+@pytest.mark.parametrize("copy", [lambda x: x.clone(), lambda x: svod.Tensor(x + 1)])
+def test_a_copy_of_an_input_follows_it_or_is_refused(copy: Callable[[svod.Tensor], svod.Tensor]) -> None:
+    x = svod.Tensor(array(1))
+    plan = svod.prepare(copy(x) * 2, x * 3, inputs=[x])
+    np.testing.assert_array_equal(plan.run(array(7))[0].numpy(), copy(svod.Tensor(array(7))).numpy() * 2)
+    # Of memory that its owner may write, a copy was made.
+    x = svod.from_numpy(array(1))
+    with pytest.raises(svod.ArgumentError, match="made of input 0"):
+        svod.prepare(copy(x) * 2, x * 3, inputs=[x])
+
+
+def test_a_part_that_a_program_has_realized_is_a_constant() -> None:
+    x = svod.Tensor(np.arange(N, dtype=np.float32)) + 1
+    x.numpy()
+    y = x.reshape(2, 2).realize()
+    plan = svod.prepare(y * 2, x * 3, inputs=[x])
+    plan.execute(array(7))
+    assert plan.outputs[0].tolist() == [[2, 4], [6, 8]] and plan.outputs[1].tolist() == [21] * N
+    # What it is a part of is still what a read computed.
+    a = svod.Tensor(array(1))
+    b = a + 1
+    b.numpy()
+    b.reshape(2, 2).realize()
+    with pytest.raises(svod.ArgumentError, match="computed by a read before"):
+        svod.prepare(a * 2, b * 2, inputs=[a])
+
+
 def test_an_input_that_is_an_output_is_copied() -> None:
     x = svod.Tensor(array(1))
     y = x.reshape(2, 2)

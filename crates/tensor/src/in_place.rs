@@ -223,7 +223,7 @@ fn elements(to: &UOp, shape: &[Size], value: &Tensor) -> Result<Option<Given>> {
     }
     let buffer = match whole_buffer(&node) {
         Some((buffer, _)) => Some(buffer),
-        None => pieces::part(&node)?.map(Arc::new),
+        None => pieces::part(&node)?.map(|(copy, _)| Arc::new(copy)),
     };
     let seen = |buffer: &Arc<Buffer>| {
         buffer.storage().allocator().host_visible() && !buffer.device().is_disk() && buffer.is_allocated()

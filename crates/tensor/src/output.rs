@@ -9,7 +9,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 use svod_ir::graph::{Graph, Leaf, LeafClass, LeafData, Op, UOp};
-use svod_runtime::{Awaited, PlanOutput};
+use svod_runtime::{Awaited, PlanOutput, sources_of};
 
 use crate::devices::joined;
 use crate::error::{Result, TensorError, show_typed};
@@ -17,6 +17,7 @@ use crate::memory::{bound_leaf, device_of, host};
 use crate::pieces;
 use crate::read::buffer_of;
 use crate::realize::{is_stopped, seen};
+use crate::sources;
 use crate::tensor::Tensor;
 
 /// The node of a handle that follows these parts of an output, which is of this node's type and place.
@@ -107,12 +108,14 @@ pub(crate) fn kept(node: UOp) -> Result<UOp> {
     Ok(nodes[graph.roots()[0] as usize].clone())
 }
 
-/// A copy of a leaf's memory, where the host can write it, as the variable that the leaf's node is.
+/// A copy of a leaf's memory, where the host can write it, as the variable that the leaf's node is. A plan that is given the
+/// memory anew would not follow it.
 fn own_copy(node: &UOp, leaf: &Leaf) -> Result<UOp> {
     let buffer = buffer_of(leaf)?;
     let device = if node.is_file() { host()? } else { device_of(node)? };
     let copy = Arc::new(buffer.to_device(device.allocator())?);
     let copy = bound_leaf(copy, LeafClass::Data, leaf.shape().clone(), &leaf.bindings())?;
+    sources::note(&copy, &sources_of(std::iter::once(leaf)))?;
     Ok(match node.history().map(UOp::op) {
         Some(Op::Watch(variable)) => copy.watch(variable)?,
         _ => copy,

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use smallvec::{SmallVec, smallvec};
 use svod_device::Buffer;
 use svod_dtype::Const;
+use svod_ir::graph::walk::NodeIndex;
 use svod_ir::graph::{Device, Graph, Leaf, Op, UOp};
 use svod_ir::size::Size;
 use svod_runtime::sources_of;
@@ -34,6 +35,9 @@ type Dims = SmallVec<[(usize, i64); 4]>;
 struct View {
     first: i64,
     dims: Dims,
+    /// A dimension, and how many of its last elements are not in memory (in the last row of the dimension before it, where
+    /// it was cut in rows). What is a part of memory has none: `x[::3]` takes the first of each row of three.
+    beyond: Option<(usize, usize)>,
 }
 
 impl View {
@@ -43,18 +47,36 @@ impl View {
         for i in (1..dims.len()).rev() {
             dims[i - 1].1 = dims[i].1 * dims[i].0.max(1) as i64;
         }
-        View { first: 0, dims }
+        View { first: 0, dims, beyond: None }
     }
 
     /// The view through one more movement, if that is one.
     fn moved(mut self, op: &Op) -> Option<View> {
         match op {
             Op::Shrink(to) => {
+                if let Some((axis, beyond)) = self.beyond.take()
+                    && to[axis].1.as_usize()? > self.dims[axis].0 - beyond
+                {
+                    return None;
+                }
                 for ((first, last), (extent, stride)) in to.iter().zip(&mut self.dims) {
                     let (first, last) = (first.as_usize()?, last.as_usize()?);
                     self.first += first as i64 * *stride;
                     *extent = last.checked_sub(first)?;
                 }
+            }
+            Op::Reshape(shape) if self.beyond.is_some() => return self.in_rows(shape),
+            _ if self.beyond.is_some() => return None,
+            Op::Pad(by, _) => {
+                let mut all =
+                    by.iter().enumerate().filter(|(_, (before, after))| *before != Size::ZERO || *after != Size::ZERO);
+                let (axis, (before, after)) = all.next()?;
+                if *before != Size::ZERO || all.next().is_some() {
+                    return None;
+                }
+                let beyond = after.as_usize()?;
+                self.dims[axis].0 += beyond;
+                self.beyond = Some((axis, beyond));
             }
             Op::Permute(axes) => self.dims = axes.iter().map(|a| self.dims[*a]).collect(),
             Op::Flip(axes) => {
@@ -81,6 +103,22 @@ impl View {
             _ => return None,
         }
         Some(self)
+    }
+
+    /// The view with the dimension that ends beyond memory cut in rows, of which only the last one does.
+    fn in_rows(mut self, shape: &[Size]) -> Option<View> {
+        let (axis, beyond) = self.beyond?;
+        let (extent, stride) = self.dims[axis];
+        let (count, row) = (shape.get(axis)?.as_usize()?, shape.get(axis + 1)?.as_usize()?);
+        if count.checked_mul(row)? != extent || row <= beyond {
+            return None;
+        }
+        let rows = [(count, stride * row as i64), (row, stride)];
+        let dims: Dims =
+            self.dims[..axis].iter().copied().chain(rows).chain(self.dims[axis + 1..].iter().copied()).collect();
+        let same = dims.len() == shape.len() && dims.iter().zip(shape).all(|(dim, n)| n.as_usize() == Some(dim.0));
+        (self.dims, self.beyond) = (dims, Some((axis + 1, beyond)));
+        same.then_some(self)
     }
 
     fn count(&self) -> usize {
@@ -240,20 +278,16 @@ fn reshaped(dims: &[(usize, i64)], shape: &[Size]) -> Option<Dims> {
     Some(new)
 }
 
-/// The movements from a node down to what they move, outermost first.
-fn movements(node: &UOp) -> (SmallVec<[UOp; 4]>, UOp) {
+/// The movements from a node down to what they move, outermost first; those that add elements where `pads` says so.
+fn movements(node: &UOp, pads: bool) -> (SmallVec<[UOp; 4]>, UOp) {
     let (mut through, mut node) = (SmallVec::new(), node.resolved());
-    while matches!(
-        node.op(),
-        Op::Shrink(_)
-            | Op::Permute(_)
-            | Op::Flip(_)
-            | Op::Expand(_)
-            | Op::Reshape(_)
-            | Op::Contiguous
-            | Op::Detach
-            | Op::ContiguousBackward
-    ) {
+    let moves = |op: &Op| match op {
+        Op::Pad(..) => pads,
+        Op::Shrink(_) | Op::Permute(_) | Op::Flip(_) | Op::Expand(_) | Op::Reshape(_) => true,
+        Op::Contiguous | Op::Detach | Op::ContiguousBackward => true,
+        _ => false,
+    };
+    while moves(node.op()) {
         let Some(source) = node.source() else { break };
         through.push(node);
         node = source;
@@ -263,7 +297,7 @@ fn movements(node: &UOp) -> (SmallVec<[UOp; 4]>, UOp) {
 
 /// What a node has the elements of, moved, on the same device; of a file, the file.
 pub(crate) fn moved(node: &UOp) -> UOp {
-    of_file(&movements(node).1)
+    of_file(&movements(node, false).1)
 }
 
 /// The file of which a node is a copy, where that is computed with; any other node itself.
@@ -276,7 +310,7 @@ fn of_file(node: &UOp) -> UOp {
 
 /// What a node is a small view of.
 fn small_view(node: &UOp) -> Option<(UOp, View)> {
-    let (through, base) = movements(node);
+    let (through, base) = movements(node, true);
     let base = of_file(&base);
     let extents = match base.op() {
         Op::Leaf(leaf) => extents_of(leaf).ok()?,
@@ -286,14 +320,17 @@ fn small_view(node: &UOp) -> Option<(UOp, View)> {
     for node in through.iter().rev() {
         view = view.moved(node.op())?;
     }
+    if view.beyond.is_some() {
+        return None;
+    }
     let bytes = view.count().saturating_mul(base.dtype().bytes());
     let in_runs = bytes <= MOST_BYTES && view.run() * base.dtype().bytes() >= RUN;
     (in_runs || view.count() <= MOST_ELEMENTS).then_some((base, view))
 }
 
-/// A copy of the small part of memory that a node is; nothing of any other node, and of memory that may change or that the
-/// host does not see.
-pub(crate) fn part(node: &UOp) -> Result<Option<Buffer>> {
+/// A copy of the small part of memory that a node is, and the leaf that it is a part of; nothing of any other node, and of
+/// memory that may change or that the host does not see.
+pub(crate) fn part(node: &UOp) -> Result<Option<(Buffer, Leaf)>> {
     if !(node.op().is_movement() || node.op().is_mark() || matches!(node.op(), Op::Contiguous)) {
         return Ok(None);
     }
@@ -301,7 +338,15 @@ pub(crate) fn part(node: &UOp) -> Result<Option<Buffer>> {
     let Some((leaf, buffer)) = lasting(&base)? else { return Ok(None) };
     let element = leaf.dtype().bytes();
     let bytes = buffer.with_bytes(|from| view.copy(from, element))?;
-    Ok(Some(Buffer::from_bytes(device_of(node)?.allocator(), leaf.dtype(), &bytes)?))
+    let copy = Buffer::from_bytes(device_of(node)?.allocator(), leaf.dtype(), &bytes)?;
+    Ok(Some((copy, leaf.clone())))
+}
+
+/// The value of a node that has elements of a leaf's, which a plan that is given that one would not follow.
+pub(crate) fn made_of(leaf: &Leaf, elements: Buffer, node: &UOp) -> Result<UOp> {
+    let value = leaf_over(Arc::new(elements), class_of(node), node.shape_arc().clone())?;
+    sources::note(&value, &sources_of(std::iter::once(leaf)))?;
+    Ok(value)
 }
 
 /// The memory of a node that does not change and that the host sees.
@@ -313,37 +358,46 @@ fn lasting(node: &UOp) -> Result<Option<(&Leaf, Arc<Buffer>)>> {
     Ok(seen.then_some((leaf, buffer)))
 }
 
-/// The bytes of the one element that a node is at a constant position of memory that does not change; nothing of any other
-/// node.
-pub(crate) fn element(node: &UOp) -> Result<Option<Vec<u8>>> {
+/// The one element, of no more than 64 bits, that a node is at a constant position of memory that does not change; nothing of
+/// any other node.
+pub(crate) fn element(node: &UOp) -> Result<Option<Const>> {
     if node.numel().as_const() != Some(1) || !(node.op().is_movement() || matches!(node.op(), Op::Leaf(_))) {
         return Ok(None);
     }
     let Some((base, view)) = small_view(node) else { return Ok(None) };
     let Some((leaf, buffer)) = lasting(&base)? else { return Ok(None) };
-    let element = leaf.dtype().bytes();
-    Ok(Some(buffer.with_bytes(|from| view.copy(from, element))?))
+    let (dtype, bytes) = (leaf.dtype(), leaf.dtype().bytes());
+    let at = view.first as usize * bytes;
+    let mut bits = [0u8; 8];
+    let (Some(to), 1) = (bits.get_mut(..bytes), view.count()) else { return Ok(None) };
+    buffer.with_bytes(|from| to.copy_from_slice(&from[at..at + bytes]))?;
+    Ok(Some(Const::from_bits(dtype, u64::from_le_bytes(bits))))
 }
 
 /// Copies the small parts of memory that a graph reads, so that its structure does not depend on where they are, and says
 /// whether there were any.
 pub(crate) fn copy_parts(graph: &Graph) -> Result<bool> {
-    let is_part = |op: &Op| matches!(op, Op::Shrink(_) | Op::Reshape(_) | Op::Permute(_) | Op::Flip(_));
+    let is_part = |op: &Op| matches!(op, Op::Shrink(_) | Op::Reshape(_) | Op::Permute(_) | Op::Flip(_) | Op::Pad(..));
     if !graph.nodes().iter().any(|node| matches!(node.op(), Op::Shrink(_))) {
         return Ok(false);
     }
-    // Movements over a leaf of memory, and whether something other than a movement reads them.
-    let (mut over, mut read): (Vec<Option<&Leaf>>, Vec<bool>) = (Vec::new(), vec![false; graph.len()]);
+    // Movements over a leaf of memory.
+    let mut over: Vec<Option<&Leaf>> = Vec::with_capacity(graph.len());
     for (node, sources) in graph.iter() {
-        let memory = match (node.op(), sources) {
+        over.push(match (node.op(), sources) {
             (Op::Leaf(leaf), _) if leaf.class().is_constant() => Some(leaf),
             (op, [source]) if is_part(op) => over[*source as usize],
             _ => None,
-        };
-        if memory.is_none() || !is_part(node.op()) {
-            sources.iter().for_each(|s| read[*s as usize] = true);
+        });
+    }
+    // Whether something reads them that is no movement, or that is none of a part of memory.
+    let mut read = vec![false; graph.len()];
+    for at in (0..graph.len()).rev() {
+        let node = &graph.nodes()[at];
+        let moves = over[at].is_some() && is_part(node.op()) && (!read[at] || small_view(node).is_some());
+        if !moves {
+            graph.sources(at as NodeIndex).iter().for_each(|s| read[*s as usize] = true);
         }
-        over.push(memory);
     }
     let mut found = false;
     for (node, memory) in graph.nodes().iter().zip(&over).zip(&read).filter(|(_, read)| **read).map(|(both, _)| both) {
@@ -352,10 +406,8 @@ pub(crate) fn copy_parts(graph: &Graph) -> Result<bool> {
         if count == 0 || count >= all || count * node.dtype().bytes() > MOST_COPIED {
             continue;
         }
-        let (Some(copy), Some(claim)) = (part(node)?, node.try_claim()) else { continue };
-        let value = leaf_over(Arc::new(copy), class_of(node), node.shape_arc().clone())?;
-        sources::note(&value, &sources_of(std::iter::once(leaf)))?;
-        claim.force(value)?;
+        let (Some((copy, leaf)), Some(claim)) = (part(node)?, node.try_claim()) else { continue };
+        claim.force(made_of(&leaf, copy, node)?)?;
         found = true;
     }
     Ok(found)
@@ -397,7 +449,7 @@ mod tests {
         for op in ops {
             view = view.moved(op)?;
         }
-        Some(view.copy(&from, 1))
+        view.beyond.is_none().then(|| view.copy(&from, 1))
     }
 
     #[test]
@@ -409,6 +461,31 @@ mod tests {
         assert_eq!(copied(&[2, 1], &[Op::Expand(shape(&[2, 2, 2]))]).unwrap(), [0, 0, 1, 1, 0, 0, 1, 1]);
         assert_eq!(copied(&[2, 3], &[pairs(&[(1, 1), (0, 2)])]).unwrap(), [0u8; 0]);
         assert_eq!(copied(&[], &[]).unwrap(), [0]);
+    }
+
+    #[test]
+    fn what_ends_beyond_memory_is_a_view_once_that_is_cut_off() {
+        let pad = |by: &[(i64, i64)]| {
+            Op::Pad(
+                by.iter().map(|(a, b)| (Size::from(*a), Size::from(*b))).collect(),
+                Const::zero(svod_dtype::DType::F32),
+            )
+        };
+        let rows = || Op::Reshape(shape(&[3, 3]));
+        // `x[::3]` of seven elements, and the first two of each three.
+        assert_eq!(copied(&[7], &[pad(&[(0, 2)]), rows(), pairs(&[(0, 3), (0, 1)])]).unwrap(), [0, 3, 6]);
+        assert_eq!(copied(&[7], &[pad(&[(0, 2)]), rows(), pairs(&[(0, 3), (1, 2)])]), None);
+        assert_eq!(copied(&[8], &[pad(&[(0, 1)]), rows(), pairs(&[(0, 3), (0, 2)])]).unwrap(), [0, 1, 3, 4, 6, 7]);
+        assert_eq!(copied(&[7], &[pad(&[(0, 2)]), pairs(&[(2, 7)])]).unwrap(), [2, 3, 4, 5, 6]);
+        // Of columns, where what is beyond one row is in the next one.
+        let columns = || Op::Reshape(shape(&[2, 2, 3]));
+        let firsts = pairs(&[(0, 2), (0, 2), (0, 1)]);
+        assert_eq!(copied(&[2, 5], &[pad(&[(0, 0), (0, 1)]), columns(), firsts]).unwrap(), [0, 3, 5, 8]);
+        // Elements that are not in memory, or may not be.
+        assert_eq!(copied(&[7], &[pad(&[(0, 2)])]), None);
+        assert_eq!(copied(&[5], &[pad(&[(0, 4)]), rows(), pairs(&[(0, 3), (0, 1)])]), None);
+        assert_eq!(copied(&[7], &[pad(&[(1, 1)]), rows(), pairs(&[(0, 3), (0, 1)])]), None);
+        assert_eq!(copied(&[2, 2], &[pad(&[(0, 1), (0, 1)])]), None);
     }
 
     #[test]

@@ -165,7 +165,7 @@ fn prepare(
     for tensor in tensors {
         output::await_run(&tensor.uop())?;
         let node = tensor.uop();
-        let of_input = node.parts()?.iter().filter_map(viewed).any(|leaf| leaves.contains(&leaf));
+        let of_input = node.parts()?.iter().filter_map(viewed).any(|leaf| input_of_elements(&leaf, &leaves).is_some());
         let value = if of_input { None } else { without_kernel(&node)? };
         if let Some(value) = value.as_ref().filter(|value| **value != node) {
             tensor.rebind(value.clone());
@@ -174,6 +174,10 @@ fn prepare(
     }
     let mut graph = Graph::new(&roots);
     if output::await_runs(&graph)? {
+        graph = Graph::new(&roots);
+    }
+    if let Some(read) = over_inputs(&graph, &leaves)? {
+        roots = read;
         graph = Graph::new(&roots);
     }
     if constants::compute(&graph, &leaves, config)? {
@@ -232,6 +236,28 @@ fn distinct(nodes: &[UOp]) -> (Vec<UOp>, Vec<usize>) {
     (all, at)
 }
 
+/// The input whose elements a leaf has, be it as the value of a variable that derivatives are taken by.
+fn input_of_elements<'a>(leaf: &Leaf, inputs: &'a [Leaf]) -> Option<&'a Leaf> {
+    inputs.iter().find(|input| input.watched(0) == leaf.watched(0))
+}
+
+/// The roots of a graph with the inputs in place of the same elements as the values of variables, or as those of none: what
+/// is built on `x` before or after it requires a gradient, and a derivative by `x`, follow it. None where nothing is to be
+/// replaced.
+fn over_inputs(graph: &Graph, inputs: &[Leaf]) -> Result<Option<Vec<UOp>>> {
+    let own: HashSet<&Leaf> = inputs.iter().collect();
+    let any_watched = inputs.iter().any(|input| input.watch() != 0);
+    let input = |leaf: &Leaf| match !own.contains(leaf) && (any_watched || leaf.watch() != 0) {
+        true => input_of_elements(leaf, inputs),
+        false => None,
+    };
+    if !graph.nodes().iter().filter_map(|node| node.op().leaf()).any(|leaf| input(leaf).is_some()) {
+        return Ok(None);
+    }
+    let nodes = output::with_leaves(graph, |_, leaf| Ok(input(leaf).cloned().map(UOp::leaf).transpose()?))?;
+    Ok(Some(graph.roots().iter().map(|root| nodes[*root as usize].clone()).collect()))
+}
+
 /// Checks that some output depends on each input.
 fn check_read(graph: &Graph, tensors: &[&Tensor], inputs: &[Input], leaves: &[Leaf], uniform: &[bool]) -> Result<()> {
     // What has no elements depends on nothing.
@@ -239,14 +265,9 @@ fn check_read(graph: &Graph, tensors: &[&Tensor], inputs: &[Input], leaves: &[Le
         return Ok(());
     }
     let read: HashSet<&Leaf> = graph.nodes().iter().filter_map(|node| node.op().leaf()).collect();
-    // One of symbolic extents tells sizes, whatever reads its elements; but not where these are read as a variable's.
+    // One of symbolic extents tells sizes, whatever reads its elements.
     let sizes = |input: &Input| input.shape.iter().any(|n| n.as_const().is_none());
-    let as_variable =
-        |leaf: &Leaf| read.iter().any(|one| one.watch() != leaf.watch() && one.watched(0) == leaf.watched(0));
-    let unread = |input: &Input| {
-        let parts = &leaves[input.parts.clone()];
-        !parts.iter().any(|leaf| read.contains(leaf)) && (!sizes(input) || parts.iter().any(as_variable))
-    };
+    let unread = |input: &Input| !sizes(input) && !leaves[input.parts.clone()].iter().any(|leaf| read.contains(leaf));
     let Some(i) = inputs.iter().position(unread) else { return Ok(()) };
     let why = match tensors.iter().position(|tensor| tensor.is_realized()) {
         _ if uniform[i] => "it was a constant when the expression was built: realize it before that".to_owned(),
@@ -269,7 +290,8 @@ fn read_inputs(tensors: &[&Tensor], inputs: &[&Tensor]) -> Result<Vec<UOp>> {
     let nodes: Vec<UOp> = inputs.iter().map(|input| input.uop()).collect();
     let Some(symbolic) = as_computed(&nodes) else { return Ok(nodes) };
     let graph = Graph::new(&tensors.iter().map(|t| t.uop()).collect::<Vec<_>>());
-    let reads = |node: &UOp| graph.nodes().contains(node);
+    let read: Vec<Leaf> = graph.nodes().iter().filter_map(|node| Some(node.op().leaf()?.watched(0))).collect();
+    let reads = |node: &UOp| node.op().leaf().is_some_and(|leaf| read.contains(&leaf.watched(0)));
     Ok(nodes.into_iter().zip(symbolic).map(|(node, other)| if reads(&other) { other } else { node }).collect())
 }
 

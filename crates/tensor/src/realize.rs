@@ -308,12 +308,22 @@ pub(crate) fn without_kernel(node: &UOp) -> Result<Option<UOp>> {
     }
     let Some(leaf) = viewed(node) else { return Ok(None) };
     if leaf.class().is_value() {
-        let same = Leaf::new(leaf.data().clone(), leaf.offset(), leaf.dtype(), node.shape_arc().clone());
-        return Ok(Some(UOp::leaf(same)?));
+        return under_shape_of(node, &leaf).map(Some);
     }
     check_leaves("realize", &Graph::new(std::slice::from_ref(node)), &[])?;
     let copy = buffer_of(&leaf)?.to_device(device_of(node)?.allocator())?;
-    leaf_over(Arc::new(copy), class_of(node), node.shape_arc().clone()).map(Some)
+    pieces::made_of(&leaf, copy, node).map(Some)
+}
+
+/// A leaf's elements under a node's shape. They share its memory, but know what they were made of.
+fn under_shape_of(node: &UOp, leaf: &Leaf) -> Result<UOp> {
+    let own = leaf.downcast::<Memory>().filter(|m| m.buffer().is_allocated() && m.symbolic_shape().is_none());
+    let (Some(memory), Some(count)) = (own, node.numel().as_usize()) else {
+        return Ok(UOp::leaf(Leaf::new(leaf.data().clone(), leaf.offset(), leaf.dtype(), node.shape_arc().clone()))?);
+    };
+    let storage = memory.buffer().storage().share()?;
+    let elements = Buffer::over(storage, leaf.offset() as usize, leaf.dtype(), count)?;
+    pieces::made_of(leaf, elements, node)
 }
 
 /// The value of what a read needs no kernel for: [`without_kernel`], and a small part of memory that does not change.
@@ -321,8 +331,8 @@ fn read_value(node: &UOp) -> Result<Option<UOp>> {
     if let Some(value) = without_kernel(node)? {
         return Ok(Some(value));
     }
-    let Some(part) = pieces::part(node)? else { return Ok(None) };
-    leaf_over(Arc::new(part), class_of(node), node.shape_arc().clone()).map(Some)
+    let Some((part, leaf)) = pieces::part(node)? else { return Ok(None) };
+    pieces::made_of(&leaf, part, node).map(Some)
 }
 
 /// Memory of symbolic extents that no run has given a value, nor anybody an element, on the devices to which the

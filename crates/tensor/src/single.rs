@@ -12,7 +12,6 @@ use svod_runtime::PrepareConfig;
 
 use crate::error::Result;
 use crate::pieces;
-use crate::read::constants;
 
 /// Nodes that are looked at at most.
 const MOST: usize = 12;
@@ -55,8 +54,8 @@ impl Budget {
                 Ok(self.value(&source)?.map(|value| value.cast(*to)))
             }
             Op::Leaf(_) | Op::Shrink(_) | Op::Reshape(_) | Op::Permute(_) | Op::Flip(_) | Op::Expand(_) => {
-                if let Some(bytes) = pieces::element(&node)? {
-                    return Ok(constants(node.dtype(), bytes).first().copied());
+                if let Some(value) = pieces::element(&node)? {
+                    return Ok(Some(value));
                 }
                 match node.source().filter(|source| source.numel().as_const() == Some(1)) {
                     Some(source) => self.value(&source),

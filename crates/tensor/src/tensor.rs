@@ -78,8 +78,12 @@ impl Tensor {
         &self.0
     }
 
-    /// Another handle for the value, which says what it was taken from.
-    pub(crate) fn with_view(&self, view: Arc<View>) -> Tensor {
+    /// A handle for the value that nobody else has, which says what it was taken from.
+    pub(crate) fn with_view(mut self, view: Arc<View>) -> Tensor {
+        if let Some(own) = Arc::get_mut(&mut self.0) {
+            own.view = Some(view);
+            return self;
+        }
         let node = UOp::clone(&self.0.node.read());
         Tensor(Arc::new(Handle::new(node, self.0.trace, Some(view))))
     }

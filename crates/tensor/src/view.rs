@@ -29,7 +29,7 @@ impl Tensor {
     /// assert!(first.assign(0.0).is_ok());
     /// # Ok::<(), svod_tensor::TensorError>(())
     /// ```
-    pub fn viewing(&self, base: &Tensor, by: &'static str) -> Tensor {
+    pub fn viewing(self, base: &Tensor, by: &'static str) -> Tensor {
         let of = base.handle().view().and_then(in_use);
         self.with_view(Arc::new(View { by, base: Arc::downgrade(base.handle()), of }))
     }
@@ -115,7 +115,7 @@ mod tests {
     fn long_chains_of_views_are_dropped() {
         let mut all = vec![Tensor::from_slice(&[1.0f32], &[1]).unwrap()];
         for i in 0..100_000 {
-            all.push(all[i].viewing(&all[i], "view"));
+            all.push(all[i].clone().viewing(&all[i], "view"));
         }
         drop(all.drain(..100_000));
         assert!(all[0].assign(2.0).is_ok());

@@ -443,7 +443,7 @@ impl PyTensor {
 
     /// Another tensor's diagonal, which it was taken from.
     fn _diagonal_of(&self, base: &PyTensor) -> PyTensor {
-        PyTensor(self.0.viewing(&base.0, "diagonal"))
+        PyTensor(self.0.clone().viewing(&base.0, "diagonal"))
     }
 
     /// The value spread over devices: cut along `axis` into one part for each, or whole on each.
