@@ -184,6 +184,89 @@ def test_products_read_what_is_computed_or_looked_up_from_memory():
     assert len(product["reads"]) == 2
 
 
+def shared(x: Any, *weights: Any) -> Any:
+    """Several products of one value, the cotangent of which is a sum of as many."""
+    y = x * 0.5
+    return sum((y @ w).square().sum() for w in weights)
+
+
+@pytest.mark.parametrize("device", ["CUDA", "CPU"])
+@pytest.mark.parametrize("dtype", [svod.float32, svod.bfloat16])
+def test_products_that_share_an_operand(dtype, device):
+    arrays = rounded(data(70, 48), *(data(48, 40, seed=i) * 0.2 for i in range(1, 4)))
+    x, *weights = (svod.Tensor(a).cast(dtype).to(device).realize() for a in arrays)
+    found = svod.jit(lambda x, *weights: shared(x, *weights).gradient(x, *weights))(x, *weights)
+    for one, wanted in zip(found, exact(shared, *arrays), strict=True):
+        off = np.linalg.norm(one.cast(svod.float64).numpy() - wanted)
+        assert off <= (1e-5 if dtype == svod.float32 else 2e-2) * np.linalg.norm(wanted)
+
+
+@pytest.mark.parametrize("dtype", [svod.float32, svod.bfloat16])
+def test_products_that_share_an_operand_have_tiles_on_the_way_back(dtype):
+    x, *weights = (svod.zeros(*s, dtype=dtype, device="CUDA") for s in [(512, 256), *[(256, 128)] * 3])
+    plan = svod.jit(lambda x, *weights: shared(x, *weights).gradient(x, *weights)).plan(x, *weights)
+    items = [item for item in plan.analysis()["items"] if "kernel" in item["what"]]
+    products = [item for item in items if item["name"].startswith("matmul")]
+    assert len(products) == 9 and all(len(item["reads"]) <= 4 for item in products)
+    assert all(item["analysis"]["flops"] < 20 * 512 * 256 for item in items if item not in products)
+
+
+def test_a_last_layer_of_few_classes_reads_what_it_multiplies_from_memory():
+    x, b, w = (svod.zeros(*s, device="CUDA") for s in [(256, 512), (512,), (10, 512)])
+    plan = svod.jit(lambda x, b, w: F.relu(x + b) @ w.mT).plan(x, b, w)
+    (product,) = (item for item in plan.analysis()["items"] if item["name"].startswith("matmul"))
+    assert len(product["reads"]) == 2
+
+
+def test_the_way_back_of_a_convolution_is_products():
+    """By its input too, where windows are of what is repeated."""
+    for given, stride in (("input", 1), ("input", 2), ("weight", 1), ("weight", 2)):
+        shapes = [(8, 64, 14, 14), (128, 64, 3, 3), (8, 128, 14 // stride, 14 // stride)]
+        x, w, g = (svod.zeros(*s, device="CUDA") for s in shapes)
+
+        def gradient(x, w, g, given=given, stride=stride):
+            return (F.conv2d(x, w, padding=1, stride=stride) * g).sum().gradient(x if given == "input" else w)
+
+        names = [kernel.name for kernel in svod.jit(gradient).plan(x, w, g).kernels]
+        assert any(name.startswith("matmul") for name in names), names
+        assert not any(name.startswith("conv") for name in names), names
+
+
+@pytest.mark.parametrize(
+    ("shape", "axes"),
+    [((64, 30, 28, 28), (0, 2, 3)), ((8, 64, 1024), (0, 2)), ((4096, 64), (0, 1)), ((128, 64, 196), (1, 2))],
+)
+def test_sums_of_few_results_are_of_many_tasks(shape, axes):
+    """Also where memory has short runs, and in the last step, which adds the parts."""
+    x, y = data(*shape), data(*shape, seed=1)
+    wanted = (x.astype(np.float64) * y).sum(axes)
+    dots = svod.jit(lambda x, y: (x * y).sum(axes))
+    np.testing.assert_allclose(dots(on(x), on(y)).numpy(), wanted, rtol=1e-4, atol=2e-3)
+    across = svod.jit(lambda x, y: (x * y.permute(*reversed(range(len(shape))))).sum(axes))
+    turned = np.ascontiguousarray(y.transpose())
+    np.testing.assert_allclose(across(on(x), on(turned)).numpy(), wanted, rtol=1e-4, atol=2e-3)
+    for item in dots.plan(on(x), on(y)).analysis()["items"]:
+        if "kernel" in item["what"]:
+            tasks = [int(np.prod([int(n) for n in launch])) for launch in item["what"]["kernel"]["launches"]]
+            assert max(tasks) >= 32 or item["analysis"]["flops"] < 1 << 14, (item["name"], tasks)
+
+
+def test_pooling_and_norms_on_the_way_back():
+    """Windows that overlap are no row's work."""
+    x, w, scale, shift = data(4, 8, 16, 16), data(8, 8, 3, 3, seed=1) * 0.3, data(8, seed=2) + 1, data(8, seed=3)
+
+    def loss(lib, x, w, scale, shift):
+        made = lib.conv2d(x, w, padding=1)
+        mean = made.mean((0, 2, 3), keepdim=True)
+        normed = (made - mean) * ((made - mean).square().mean((0, 2, 3), keepdim=True) + 1e-5) ** -0.5
+        normed = normed * scale.reshape(1, 8, 1, 1) + shift.reshape(1, 8, 1, 1)
+        return lib.max_pool2d(lib.relu(normed), 3, 2, 1).square().sum()
+
+    wanted = exact(lambda *given: loss(torch.nn.functional, *given), x, w, scale, shift)
+    found = svod.jit(lambda *given: loss(F, *given).gradient(*given))(*map(on, (x, w, scale, shift)))
+    check(found, wanted, 1e-4)
+
+
 def test_a_triangle_of_rows_that_are_laid_out():
     scores = data(2, 512, 512)
     seen = np.tril(np.ones((512, 512), bool))

@@ -99,7 +99,7 @@ fn numbers_that_decide_are_in_the_tables() {
             assert!(!counts || allowed, "{}: `{name}` belongs into a table of `costs/limits`", file.display());
         }
     }
-    assert!((100..=165).contains(&rows), "tables have {rows} rows: a number that another says already is not one more");
+    assert!((100..=167).contains(&rows), "tables have {rows} rows: a number that another says already is not one more");
 }
 
 /// Lines of a function at most: one that does several things is several.

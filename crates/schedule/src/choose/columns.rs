@@ -15,6 +15,7 @@ use crate::costs::limits::tasks::{Division, FEWEST_PARTS};
 use crate::kernel::access::{cost, extent, round, round_up};
 use crate::kernel::contraction::stage_axes;
 use crate::language::{LoopRef, Opt, Tail, To};
+use std::cmp::Reverse;
 use svod_ir::kernel::{AxisId, Body, Emit, Out};
 
 /// Which axes of a reduction across rows are inside of its tasks.
@@ -93,11 +94,12 @@ impl Choice<'_> {
     /// tasks that read memory in long runs.
     fn parts(&self, how: &Across, reduced: &[AxisId], tasks: i64) -> Option<(AxisId, i64)> {
         let k = self.kernel;
-        let axis = *reduced.first()?;
+        let longest = reduced.iter().copied().max_by_key(|a| (extent(k, *a), Reverse(*a)))?;
+        let axis = if self.target.groups.is_some() { longest } else { *reduced.first()? };
         let others = k.stages[0].over.iter().filter(|a| !how.has(**a));
         let kept: i64 = others.map(|a| extent(k, *a)).product();
         let columns = (extent(k, how.column) / self.most_columns(how)).max(1);
-        let rows: i64 = reduced.iter().skip(1).map(|a| extent(k, *a)).product();
+        let rows: i64 = reduced.iter().filter(|a| **a != axis).map(|a| extent(k, *a)).product();
         let division = Division::of(self.target);
         let depth = extent(k, axis);
         let most = (tasks / (kept * columns)).min(division.parts_of_rows);
@@ -105,10 +107,12 @@ impl Choice<'_> {
         let mut parts = of(division.rows_of_part);
         if self.target.groups.is_some() && parts.saturating_mul(kept * columns) < division.results {
             // As many rows in a part as there are parts: neither they nor their sums take longer.
-            parts = of((depth.isqrt() as u64).next_power_of_two() as i64);
+            parts = of((depth.saturating_mul(rows).isqrt() as u64).next_power_of_two() as i64);
         }
-        (parts >= FEWEST_PARTS)
-            .then(|| (axis, round(extent(k, axis), (extent(k, axis) + parts - 1) / parts, registers::STEPS)))
+        // A few rows are laid out at a time: those of the innermost axis.
+        let inside = self.target.groups.is_some() && reduced.last() != Some(&axis);
+        let steps = if inside { 1 } else { registers::STEPS };
+        (parts >= FEWEST_PARTS).then(|| (axis, round(depth, (depth + parts - 1) / parts, steps)))
     }
 
     /// Columns of a vector. Groups of threads divide also those of fewer, evenly.

@@ -105,16 +105,35 @@ impl Choice<'_> {
         self.place_stages(out, &axes, rows.last());
     }
 
-    /// The vectors of an output. A map of short rows takes shorter ones.
+    /// The vectors of an output. A map of short rows takes shorter ones; so do few threads of a reduction of such.
     fn vectors(&self, out: usize, axes: &RowAxes) -> Vectors {
         let (k, contiguous) = (self.kernel, axes.contiguous);
         let map = matches!(k.stages[out].body, Body::Map(_));
         let short = contiguous.map(|a| extent(k, a));
-        let short = short.filter(|n| map && *n >= registers::FEWEST_LANES && *n < self.lanes(out));
-        let lanes = short.map_or(self.lanes(out), |n| 1 << n.ilog2());
+        let short = short.filter(|n| *n >= registers::FEWEST_LANES && *n < self.lanes(out));
+        let shared = contiguous.filter(|a| short.is_some() && self.shares_short_rounds(out, *a));
+        let lanes = match short {
+            Some(n) if map => 1 << n.ilog2(),
+            Some(n) if shared.is_some() => groups::WARP.max((n as u64).next_power_of_two() as i64),
+            _ => self.lanes(out),
+        };
         let beside = contiguous.filter(|_| out == 0).and_then(|_| self.beside(out, contiguous));
-        let along = beside.or(contiguous.filter(|a| extent(k, *a) >= lanes && !scans(k, out, *a)));
+        let fills = |a: &AxisId| extent(k, *a) >= lanes || shared == Some(*a) || self.row_of_groups(*a).is_some();
+        let along = beside.or(contiguous.filter(|a| fills(a) && !scans(k, out, *a)));
         Vectors { lanes, along, beside }
+    }
+
+    /// Whether the threads of a warp reduce along an axis that has fewer points than a vector: where there are so few results
+    /// that a thread of each would wait for memory alone.
+    fn shares_short_rounds(&self, out: usize, axis: AxisId) -> bool {
+        let k = self.kernel;
+        let Body::Reduce { axes, emit: Emit::Last, .. } = &k.stages[out].body else { return false };
+        let results = k.stages[out].over.iter().map(|a| extent(k, *a)).fold(1, i64::saturating_mul);
+        self.target.groups.is_some()
+            && !self.strict
+            && k.is_plain_reduction(out)
+            && axes.contains(&axis)
+            && results < groups::THREADS
     }
 
     /// Cuts rows into tasks, and the innermost ones into blocks.
@@ -123,6 +142,9 @@ impl Choice<'_> {
         let over = &k.stages[out].over;
         // Stages of the whole kernel run once, so that there is one task.
         let whole = axes.rows.is_empty() && out > 0;
+        // A task without vectors is one thread's, and not a warp's.
+        let alone = self.target.groups.is_some() && out == 0 && cut.along.is_none();
+        let work = if alone { work.saturating_mul(self.lanes(out)) } else { work };
         let mut tasks = Tasks { left: if whole { 1 } else { worth(self.target, work) } };
         let streams = self.streams(out, cut.along);
         let together = if streams { registers::CHAINS } else { 1 };

@@ -7,6 +7,7 @@
 use super::Choice;
 use super::rows::stage_vector;
 use crate::apply::{Scheduled, apply};
+use crate::costs::limits::registers;
 use crate::costs::limits::tasks::{CPU, Division};
 use crate::kernel::access::reads;
 use crate::kernel::access::{extent, round};
@@ -65,7 +66,9 @@ impl Choice<'_> {
         let mut each = division.part / kept;
         let mut parts = points / each.max(1);
         if self.target.groups.is_some() {
-            parts = (points / division.part).min(division.parts / kept).max(1);
+            // As many parts as each has vectors, so that neither they nor their sums take longer.
+            let even = points.isqrt().min(points / (registers::CHAINS * self.lanes(stage)));
+            parts = (points / division.part).max(even).min(division.parts / kept).max(1);
         } else if long.len() > 1 {
             let bytes = long.iter().map(|s| self.bytes(*s)).max().unwrap_or(1);
             each = each.min(self.target.l2 as i64 / 2 / bytes).max(1);

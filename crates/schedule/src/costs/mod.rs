@@ -3,6 +3,7 @@
 
 mod code;
 mod estimate;
+pub(crate) mod groups;
 pub(crate) mod limits;
 
 pub(crate) use code::{code_of, code_of_stage, longest_chain};

@@ -6,11 +6,13 @@
 //!   its own, which are combined in turn. Where groups of threads do tasks, each block of elements takes the points
 //!   that go there.
 //! * A contraction with few results and a long depth: each block of the depth gives sums of its own, which
-//!   are added (split-K).
+//!   are added (split-K). Before, products that one sum adds are told [`apart`](super::apart).
 //!
 //! Where the blocks lie follows from the shapes alone, so that results do not depend on the number
 //! of threads.
 
+use super::apart::products_apart;
+use crate::costs::groups::Extents;
 use crate::costs::limits::{groups, memory, products, registers, tasks};
 use smallvec::SmallVec;
 use std::sync::LazyLock;
@@ -87,6 +89,7 @@ fn block(node: &UOp) -> Result<Option<(&'static str, UOp)>, GraphError> {
             made.map(|n| ("scatter in blocks", n))
         }
         Op::Reduce(Monoid::Sum, axes) => match Device::computes_on_host(node.device()) {
+            _ if let Some(made) = products_apart(node, axes)? => Some(("products apart", made)),
             false if let Some(made) = product_of_windows(node, axes)? => Some(("windows as a matrix", made)),
             _ => contraction(node, axes)?.map(|n| ("contraction in blocks", n)),
         },
@@ -184,7 +187,7 @@ fn scatter_of_groups(node: &UOp, axis: usize, by: Monoid) -> Result<Option<UOp>,
         return scatter_in_parts(node, axis, by, parts);
     }
     let apart = (from.iter().product::<i64>() / n).max(1);
-    let owners = (groups::THREADS_OF_SCATTER / apart).min(into[axis]);
+    let owners = (groups::THREADS / apart).min(into[axis]);
     // Owners are at least half as many as they could be: they are not divided again.
     if owners <= 2 {
         return Ok(None);
@@ -262,12 +265,24 @@ fn is_of_windows(factor: &UOp) -> bool {
     false
 }
 
+/// The product that a reduction is of, whose factors have its dimensions in their order.
+fn product_below(node: &UOp) -> Result<Option<UOp>, GraphError> {
+    let Some(source) = node.source() else { return Ok(None) };
+    match (source.op(), source.source()) {
+        (Op::Alu(Alu::Mul), _) => Ok(Some(source)),
+        (Op::Permute(order), Some(product)) if *product.op() == Op::Alu(Alu::Mul) => {
+            let factors = product.sources();
+            let turned = factors.iter().map(|factor| factor.permute(order)).collect::<Result<Vec<UOp>, _>>()?;
+            Ok(Some(UOp::alu(Alu::Mul, &turned)?))
+        }
+        _ => Ok(None),
+    }
+}
+
 /// A convolution, or a derivative of one, where there are kernels of products: that of two matrices, one of which are the
 /// windows in memory (Chellapilla et al. 2006).
 fn product_of_windows(node: &UOp, reduced: &[usize]) -> Result<Option<UOp>, GraphError> {
-    let Some(product) = node.source().filter(|p| *p.op() == Op::Alu(Alu::Mul) && p.dtype().is_float()) else {
-        return Ok(None);
-    };
+    let Some(product) = product_below(node)?.filter(|p| p.dtype().is_float()) else { return Ok(None) };
     let (Some(extents), factors) = (constant(product.shape()), product.sources()) else { return Ok(None) };
     let own: Vec<Vec<usize>> = factors.iter().map(own_dimensions).collect();
     let which = |of: &dyn Fn(&usize) -> bool| (0..extents.len()).filter(of).collect::<Vec<usize>>();
@@ -281,13 +296,12 @@ fn product_of_windows(node: &UOp, reduced: &[usize]) -> Result<Option<UOp>, Grap
     let whole = known && depth.iter().all(|d| has(0, d) && has(1, d));
     let windows = [0, 1].map(|side| is_of_windows(&factors[side]));
     let bytes = b.saturating_mul(m.max(n)).saturating_mul(k).saturating_mul(product.dtype().bytes() as i64);
-    let work = b.saturating_mul(m).saturating_mul(n).saturating_mul(k);
+    let product_of = Extents { batch: b, rows: m, columns: n, depth: k };
     if !whole
         || windows[0] == windows[1]
         || m.min(n) < registers::FEWEST_LANES
-        || k < groups::FEWEST_DEPTH
-        || work < groups::WORTH_WINDOWS
         || bytes > groups::MOST_WINDOWS
+        || !product_of.are_worth_operands(bytes, factors.len())
     {
         return Ok(None);
     }

@@ -1,6 +1,7 @@
 //! How reductions are computed: rewritings of graphs and of kernels that choose nothing about loops.
 
 pub(crate) mod accumulator;
+mod apart;
 pub(crate) mod blocks;
 pub(crate) mod corrected_variance;
 pub(crate) mod hoist;

@@ -50,15 +50,36 @@ pub(in crate::rewrite) fn below(node: &UOp, map: &Map) -> Option<Map> {
     }
 }
 
-/// The dimensions of a value along which movements do not repeat it.
+/// The dimensions of a value along which movements do not repeat it. Of what repeats, windows, parts and what is joined to
+/// constants along other dimensions repeat as well.
 pub fn own_dimensions(value: &UOp) -> Vec<usize> {
     let (mut node, mut map): (UOp, Map) = (value.clone(), (0..value.rank()).map(Some).collect());
+    let mut own: Vec<usize> = Vec::new();
     while node.op().is_movement() {
-        let (Some(source), Some(inner)) = (node.source(), below(&node, &map)) else { break };
+        let Some(source) = node.source() else { break };
+        let inner = match node.op() {
+            Op::Window(axis, ..) => {
+                // Both the window and the place in it are told by positions of the operand's one dimension.
+                let place = map.pop().flatten();
+                own.extend(place.into_iter().chain(map[*axis].take()));
+                Some(map.clone())
+            }
+            Op::Pad(by, _) => {
+                let padded = (0..map.len()).filter(|d| by[*d] != (Size::ZERO, Size::ZERO));
+                padded.for_each(|d| own.extend(map[d].take()));
+                Some(map.clone())
+            }
+            Op::Shrink(_) | Op::Flip(_) => Some(map.clone()),
+            _ => below(&node, &map),
+        };
+        let Some(inner) = inner else { break };
         (node, map) = (source, inner);
     }
     let long = map.iter().zip(node.shape()).filter(|(_, n)| **n != Size::ONE);
-    long.filter_map(|(d, _)| *d).collect()
+    own.extend(long.filter_map(|(d, _)| *d));
+    own.sort_unstable();
+    own.retain(|d| value.shape()[*d] != Size::ONE);
+    own
 }
 
 /// Two values of one rank, repeated to each other's extents.

@@ -5,9 +5,6 @@ pub(crate) const BLOCKS: [(i64, i64); 5] = [(8, 2), (8, 1), (4, 1), (2, 1), SMAL
 pub(crate) const SMALLEST: (i64, i64) = (1, 1);
 /// Products and sums of a matrix from which on a whole kernel of its own is worth it.
 pub(crate) const WORTH_A_KERNEL: i64 = 1 << 15;
-/// Products and sums from which on an operand that is not in memory as it is is worth a kernel before, and how often it has to be read.
-pub(crate) const WORTH_OPERANDS: i64 = 1 << 20;
-pub(crate) const OFTEN: i64 = 16;
 /// Warps of a multiprocessor at least, for as much to be done at one time as can be.
 pub(crate) const FEWEST_WARPS: i64 = 2;
 /// Rows up to which a product is as many dot products along the memory of the other operand.
@@ -20,6 +17,14 @@ pub(crate) const DOTS: i64 = 4;
 /// a GPU's caches give in a cycle. Measured on an H200, roughly.
 pub(crate) const TILE: f64 = 64.0;
 pub(crate) const CYCLES_OF_DEPTH: f64 = 70.0;
+/// Where a graph is rewritten for any GPU, nanoseconds of such a step, and tiles that are computed at one time; of a round of a loop
+/// that waits for what it reads, and products that loops do in one; bytes that memory moves in one, and of a launch. Measured likewise.
+pub(crate) const NS_OF_STEP: f64 = 35.0;
+pub(crate) const TILES_AT_ONCE: f64 = 132.0;
+pub(crate) const NS_OF_ROUND: f64 = 450.0;
+pub(crate) const PRODUCTS_OF_NS: f64 = 200.0;
+pub(crate) const BYTES_OF_NS: f64 = 4000.0;
+pub(crate) const NS_OF_LAUNCH: f64 = 2000.0;
 pub(crate) const BYTES_OF_CYCLE: f64 = 3000.0;
 
 /// Vectors of a row that is kept in registers at most.
@@ -50,10 +55,8 @@ pub(crate) const FEWEST_POINTS: i64 = 128;
 /// Bytes that memory moves while a thread looks whether a point of a scatter is its own, some 28 ns.
 pub(crate) const BYTES_OF_POINT: f64 = 112e3;
 
-/// Threads that look at points side by side: as many as hide how long one waits.
-pub(crate) const THREADS_OF_SCATTER: i64 = 1 << 16;
+/// Threads that have work of their own side by side: as many as hide how long one waits.
+pub(crate) const THREADS: i64 = 1 << 16;
 
-/// Convolutions whose windows are a matrix in memory: depth and multiplications at least, bytes at most.
-pub(crate) const FEWEST_DEPTH: i64 = 64;
-pub(crate) const WORTH_WINDOWS: i64 = 1 << 22;
+/// Bytes at most of convolutions' windows that are a matrix in memory.
 pub(crate) const MOST_WINDOWS: i64 = 1 << 29;

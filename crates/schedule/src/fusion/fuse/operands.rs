@@ -7,7 +7,8 @@
 use super::costs::elements;
 use super::shapes::{merged, repeated_dims};
 use super::{Fuse, Role, is_barrier, is_source};
-use crate::costs::limits::{groups, kernels};
+use crate::costs::groups::Extents;
+use crate::costs::limits::kernels;
 use crate::graph::place::is_transfer;
 use svod_dtype::DType;
 use svod_ir::graph::Op;
@@ -30,20 +31,44 @@ impl Fuse<'_> {
         let product = self.graph.sources(node)[0];
         let value = &self.graph.nodes()[product as usize];
         let known = value.shape().iter().all(|extent| extent.as_const().is_some());
-        let work = elements(value);
-        if self.how.strict || self.is_on_host(node) || !known || work < groups::WORTH_OPERANDS {
+        if self.how.strict || self.is_on_host(node) || !known {
             return;
         }
+        let extents = self.extents_of(node, product);
         let factors: Vec<Factor> = self.graph.sources(product).iter().filter_map(|f| self.factor(*f)).collect();
         let [a, b] = &factors[..] else { return };
         let other = |own: &Factor, other: &Factor| own.widened.filter(|_| own.dtype != other.dtype);
         let found = [other(a, b).or(a.computed), other(b, a).or(b.computed)];
         for node in found.into_iter().flatten() {
-            let often = work / elements(&self.graph.nodes()[node as usize]).max(1) >= groups::OFTEN;
-            if often && !self.roles.contains_key(&node) {
+            let operand = &self.graph.nodes()[node as usize];
+            let bytes = elements(operand).saturating_mul(operand.dtype().bytes() as i64);
+            if extents.are_worth_operands(bytes, 1) && !self.roles.contains_key(&node) {
                 self.roles.insert(node, Role::Operand);
             }
         }
+    }
+
+    /// Rows, columns and depth of a contraction, by the dimensions along which its factors repeat.
+    fn extents_of(&self, node: NodeIndex, product: NodeIndex) -> Extents {
+        let value = &self.graph.nodes()[product as usize];
+        let repeated: Vec<u64> =
+            self.graph.sources(product).iter().map(|factor| repeated_dims(self.graph, *factor)).collect();
+        let reduced: &[usize] = match self.graph.nodes()[node as usize].op() {
+            Op::Reduce(_, axes) => axes,
+            _ => &[],
+        };
+        let mut of = Extents { batch: 1, rows: 1, columns: 1, depth: 1 };
+        for (d, extent) in value.shape().iter().enumerate() {
+            let repeats = |factor: usize| repeated.get(factor).is_some_and(|dims| dims >> d.min(63) & 1 == 1);
+            let part = match (reduced.contains(&d), repeats(0), repeats(1)) {
+                (true, ..) => &mut of.depth,
+                (false, true, _) => &mut of.columns,
+                (false, _, true) => &mut of.rows,
+                _ => &mut of.batch,
+            };
+            *part = part.saturating_mul(extent.upper_bound().unwrap_or(i64::MAX));
+        }
+        of
     }
 
     /// What a factor is made of; nothing where windows are read, of which convolutions have kernels.

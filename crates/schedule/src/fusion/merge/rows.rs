@@ -6,8 +6,9 @@
 
 use super::join::written_by;
 use crate::costs::Caches;
-use crate::costs::limits::{kernels, memory, tasks};
+use crate::costs::limits::{groups, kernels, memory, registers, tasks};
 use crate::kernel::Ranged;
+use crate::kernel::access::contiguous;
 use svod_ir::expr::{Expr, ExprId, Mem, ParamId};
 use svod_ir::graph::Graph;
 use svod_ir::graph::walk::NodeIndex;
@@ -184,15 +185,59 @@ impl Pair<'_> {
         let parallel =
             parallel && (self.on_host || (many() && self.keeps_groups_busy(&pairs, points, whole || !across)));
         let spared = shared.iter().map(|n| bytes(self.graph, *n)).fold(0, i64::saturating_add);
-        (fits && parallel).then_some(SharedRows { pairs, spared, row_bytes })
+        let longer = || !self.on_host && self.is_longer_by_row(&pairs, spared);
+        (fits && parallel && !longer()).then_some(SharedRows { pairs, spared, row_bytes })
     }
 
-    /// Whether what lies side by side in the output of one kernel lies across that of the other.
+    /// Whether what lies side by side in the output of one kernel lies across that of the other. On GPUs a row is a task: what
+    /// lies side by side may not be its points in one kernel, and rows in the other.
     fn turns(&self, pairs: &[(AxisId, AxisId)]) -> bool {
         let last = |kernel: &Kernel, axes: &[AxisId]| axes.iter().rfind(|a| extent(kernel, **a) > 1).copied();
-        let lasts = last(&self.second.kernel, &self.rows[1]).zip(last(&self.first.kernel, &self.rows[0]));
-        let Some((b, a)) = lasts else { return false };
-        pairs.iter().any(|(x, _)| *x == b) && pairs.iter().any(|(_, y)| *y == a) && !pairs.contains(&(b, a))
+        let (theirs, ours) = (&self.second.kernel, &self.first.kernel);
+        let Some((b, a)) = last(theirs, &self.rows[1]).zip(last(ours, &self.rows[0])) else { return false };
+        let (by_their_row, by_our_row) =
+            (|x: &AxisId| pairs.iter().any(|(b, _)| b == x), |y: &AxisId| pairs.iter().any(|(_, a)| a == y));
+        if pairs.contains(&(b, a)) {
+            return false;
+        }
+        let points = |kernel: &Kernel, axes: &[AxisId], is_row: &dyn Fn(&AxisId) -> bool| {
+            axes.iter().any(|x| extent(kernel, *x) > 1 && !is_row(x))
+        };
+        let across = (by_their_row(&b) && points(theirs, &self.rows[1], &by_their_row))
+            || (by_our_row(&a) && points(ours, &self.rows[0], &by_our_row));
+        (by_their_row(&b) && by_our_row(&a)) || (!self.on_host && across)
+    }
+
+    /// Whether reductions take longer as parts of rows than the kernels apart: a row's are done one after the other, but for those
+    /// along a run of memory, which its threads share.
+    fn is_longer_by_row(&self, pairs: &[(AxisId, AxisId)], spared: i64) -> bool {
+        let rows = self.rows_count(pairs) as f64;
+        let threads = groups::THREADS as f64;
+        let warps = threads / groups::WARP as f64;
+        // Of each reduction, rounds in a row, and rounds that it takes by itself.
+        let (mut rounds, mut shared) = (Vec::new(), false);
+        for (side, k) in [&self.first.kernel, &self.second.kernel].into_iter().enumerate() {
+            let is_row = |x: &AxisId| pairs.iter().any(|(b, a)| x == if side == 0 { a } else { b });
+            for stage in &k.stages {
+                let run = contiguous(k, &stage.roots(), &[], 0).filter(|a| extent(k, *a) >= registers::FEWEST_LANES);
+                let run = run.filter(|a| !is_row(a));
+                shared |= run.is_some();
+                let Body::Reduce { axes, .. } = &stage.body else { continue };
+                let points =
+                    |axes: &mut dyn Iterator<Item = &AxisId>| axes.map(|a| extent(k, *a) as f64).product::<f64>();
+                let lanes = run.map_or(1.0, |a| extent(k, a) as f64);
+                let of_row = points(&mut stage.over.iter().chain(axes).filter(|a| !is_row(a))) / lanes;
+                let (reduced, results) = (points(&mut axes.iter()), points(&mut stage.over.iter()));
+                let alone = match run.filter(|a| axes.contains(a)) {
+                    Some(_) => reduced / lanes * (results / warps).max(1.0),
+                    None => reduced * (results / threads).max(1.0),
+                };
+                rounds.push((of_row, alone));
+            }
+        }
+        let tasks = if shared { warps } else { threads };
+        let longer: f64 = rounds.iter().map(|(of_row, alone)| of_row * (rows / tasks).max(1.0) - alone).sum();
+        longer * groups::NS_OF_ROUND > groups::NS_OF_LAUNCH + spared as f64 / groups::BYTES_OF_NS
     }
 
     /// Whether the second kernel reads what the first writes.
