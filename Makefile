@@ -40,7 +40,7 @@ test-full: setup ## the same with the exhaustive tests (every float, long state 
 
 # Those that were run whole on a GPU; in others, tests that ask for what processors have are still to be marked `of_cpus`.
 ON_GPUS := $(patsubst %,tests/python/test_%.py,einsum families fft grad library losses nn nn_functions onnx pool random rearrange \
-    special standard_elementwise standard_functions surprises torch_matrices torch_spellings two_stage vmap)
+    special standard_elementwise standard_functions surprises torch_matrices torch_spellings vmap)
 
 test-gpus: setup ## Python tests, and random programs, on simulated GPUs; FILES="tests/python/test_nn.py"
 	for machine in sm_80 sm_90a; do \
