@@ -125,6 +125,18 @@ def test_all_results_of_a_function_are_kept_together() -> None:
     assert (only.sum().item(), only.tolist(), both.calls) == (7, [2, 5], 2)
 
 
+@pytest.mark.parametrize("first", [0, 1])
+def test_results_are_kept_together_where_the_operand_was_read_in_between(first: int) -> None:
+    both = Counted(lambda a: (a + 1, a - 1))
+    doubled = svod.Tensor([1.0, 2.0]) * 2
+    results = svod.custom(both, doubled, shape=[(2,), (2,)], dtype="float32")
+    assert doubled.tolist() == [2, 4]
+    assert (results[first].tolist(), results[1 - first].tolist()) == (
+        ([3, 5], [1, 3]) if first == 0 else ([1, 3], [3, 5])
+    )
+    assert both.calls == 1
+
+
 def test_results_of_a_loop_are_kept_together() -> None:
     seen = Counted(lambda a: a * 2)
     last, rows = svod.scan(

@@ -200,17 +200,17 @@ pub(crate) fn beside(graph: &Graph) -> Vec<UOp> {
     found
 }
 
-/// The other results of the loop or the function of the host of which a node is one.
+/// The other results of the loop or the function of the host of which a node is one, that are wanted still. Operands may have
+/// been forced since all were made.
 fn other_results(node: &UOp) -> Vec<UOp> {
-    let sources = node.sources();
     let (count, own) = match node.op() {
         Op::Loop(body, own) => (body.results().len(), *own),
-        Op::Host(call, _, own) => (call.outputs(&sources).map_or(0, |outputs| outputs.len()), *own),
+        Op::Host(call, _, own) => (call.outputs(&node.sources()).map_or(0, |outputs| outputs.len()), *own),
         _ => return Vec::new(),
     };
     let result = |output: usize| match node.op() {
-        Op::Loop(body, _) => UOp::new(Op::Loop(body.clone(), output), &sources).ok(),
-        Op::Host(call, operands, _) => UOp::new(Op::Host(call.clone(), *operands, output), &sources).ok(),
+        Op::Loop(body, _) => node.beside(&Op::Loop(body.clone(), output)),
+        Op::Host(call, operands, _) => node.beside(&Op::Host(call.clone(), *operands, output)),
         _ => None,
     };
     (0..count).filter(|output| *output != own).filter_map(result).collect()

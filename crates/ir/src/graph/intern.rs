@@ -52,6 +52,15 @@ fn find(bucket: Option<&Bucket>, op: &Op, sources: &[UOp], passed: &mut Vec<Arc<
     None
 }
 
+/// The live node of `op` over `sources` that is not forced, if there is one.
+pub(super) fn known(op: &Op, sources: &[UOp]) -> Option<UOp> {
+    let hash = hash_of(op, sources);
+    let mut passed = Vec::new();
+    let found = find(shard(hash).lock().get(&hash), op, sources, &mut passed);
+    drop(passed);
+    found
+}
+
 /// The node of `op` over `sources`, found or made.
 pub(super) fn node(op: Op, sources: Sources) -> Result<UOp, GraphError> {
     visit(1);

@@ -101,6 +101,13 @@ impl UOp {
         sources
     }
 
+    /// The live node of another operation over the very operands of this one, whether these are forced meanwhile or not; none
+    /// that is forced itself.
+    pub fn beside(&self, op: &Op) -> Option<UOp> {
+        let sources = self.0.state.lock().sources.clone();
+        intern::known(op, &sources)
+    }
+
     /// The first operand, of an operation that has one and is not forced.
     pub fn source(&self) -> Option<UOp> {
         let first = self.0.state.lock().sources.first().cloned();
