@@ -41,20 +41,22 @@ fn reads(expr: &Expr, param: usize) -> Option<&[ExprId]> {
     }
 }
 
-/// Whether a value is computed of a parameter's element whatever the others are.
+/// Whether a value is computed of a parameter's element whatever the others are: what is chosen by a comparison of the element is.
 fn follows(kernel: &Kernel, value: ExprId, param: usize) -> bool {
-    use Alu::{Add, Div, Max, Min, Mul, MulAdd, Neg, Recip, Sqrt, Sub};
+    use Alu::{Add, Div, Eq, Lt, Max, Min, Mul, MulAdd, Ne, Neg, Recip, Sqrt, Sub, Where};
     let mut follows = vec![false; value.index() + 1];
     for (id, expr) in kernel.exprs.iter().take(follows.len()) {
-        follows[id.index()] = kernel.exprs.dtype(id).is_float()
-            && match expr {
-                Expr::Load { valid: None, .. } => reads(expr, param).is_some(),
-                Expr::Cast(_, operand) => follows[operand.index()],
-                Expr::Alu(Add | Sub | Mul | Div | MulAdd | Neg | Recip | Sqrt | Max | Min, operands) => {
-                    operands.iter().any(|operand| follows[operand.index()])
-                }
-                _ => false,
-            };
+        let float = kernel.exprs.dtype(id).is_float();
+        follows[id.index()] = match expr {
+            Expr::Load { valid: None, .. } => float && reads(expr, param).is_some(),
+            Expr::Cast(_, operand) => float && follows[operand.index()],
+            Expr::Alu(Add | Sub | Mul | Div | MulAdd | Neg | Recip | Sqrt | Max | Min, operands) => {
+                float && operands.iter().any(|operand| follows[operand.index()])
+            }
+            Expr::Alu(Eq | Ne | Lt, operands) => operands.iter().any(|operand| follows[operand.index()]),
+            Expr::Alu(Where, operands) => follows[operands[0].index()],
+            _ => false,
+        };
     }
     follows[value.index()]
 }
