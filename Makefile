@@ -13,7 +13,8 @@ export PATH := $(abspath $(BIN)):$(PATH)
 
 RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock .cargo/config.toml) \
     $(shell find crates -name '*.rs' -o -name Cargo.toml -o -name '*.ll' -o -name build.rs)
-PYTEST := $(BIN)/python -m pytest tests/python python/svod --doctest-modules
+# Two processes, each with files of its own: most of the time is compiling, and reading by one thread.
+PYTEST := $(BIN)/python -m pytest tests/python python/svod --doctest-modules --numprocesses 2 --dist loadfile
 # The extension is built in release mode by `setup`; a second build of it would test nothing more.
 CARGO_TEST := cargo test --workspace --exclude svod-python
 
