@@ -3,7 +3,9 @@
 //! A value that several products take has one cotangent of them all: where the products repeat it to the same dimensions, one
 //! sum of all their elements. No tile of a product computes that.
 //!
-//!     sum(a·b + c·d + rest)  =  sum(a·b) + sum(c·d) + sum(rest)
+//! ```text
+//! sum(a·b + c·d + rest)  =  sum(a·b) + sum(c·d) + sum(rest)
+//! ```
 
 use crate::costs::limits::{kernels, registers};
 use svod_ir::alu::Alu;
