@@ -31,7 +31,7 @@ pub(super) fn products_apart(node: &UOp, reduced: &[usize]) -> Result<Option<UOp
     };
     let sums = products.iter().chain(&rest).map(|term| term.reduce(Monoid::Sum, reduced));
     let sums = sums.collect::<Result<Vec<UOp>, _>>()?;
-    Ok(sums.into_iter().map(Ok).reduce(|a, b| add(a?, b?)).transpose()?)
+    sums.into_iter().map(Ok).reduce(|a, b| add(a?, b?)).transpose()
 }
 
 /// What a value is the sum of; nothing where that is much.
