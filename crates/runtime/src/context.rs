@@ -463,18 +463,18 @@ fn with_inputs(graph: Graph, inputs: &[(Leaf, PlanInput, UOp)]) -> Result<Graph>
             return Err(Error::Unsupported("one tensor as two inputs of a plan".into()));
         }
     }
-    let input = |_, node: &UOp| Ok(node.op().leaf().and_then(|leaf| own.get(leaf)).map(|n| (*n).clone()));
-    replaced(&graph, &input)
+    let input = |node: &UOp, _: &[UOp]| Ok(node.op().leaf().and_then(|leaf| own.get(leaf)).map(|n| (*n).clone()));
+    replaced(&graph, input)
 }
 
-/// The graph with other nodes in place of some.
-pub(crate) fn replaced(graph: &Graph, by: &dyn Fn(NodeIndex, &UOp) -> Result<Option<UOp>>) -> Result<Graph> {
+/// The graph with other nodes in place of some: what `by` gives for a node and its operands, replaced already.
+pub(crate) fn replaced(graph: &Graph, mut by: impl FnMut(&UOp, &[UOp]) -> Result<Option<UOp>>) -> Result<Graph> {
     let mut nodes: Vec<UOp> = Vec::with_capacity(graph.len());
-    for (at, (node, sources)) in graph.iter().enumerate() {
-        let replaced = match by(at as NodeIndex, node)? {
+    for (node, sources) in graph.iter() {
+        let sources: Vec<UOp> = sources.iter().map(|s| nodes[*s as usize].clone()).collect();
+        let replaced = match by(node, &sources)? {
             Some(other) => other,
             None => {
-                let sources: Vec<UOp> = sources.iter().map(|s| nodes[*s as usize].clone()).collect();
                 // A node may be forced by another thread meanwhile; the picture holds its operands.
                 let own = if sources.is_empty() { node.clone() } else { UOp::new(node.op().clone(), &sources)? };
                 own.inherit_origin(node);

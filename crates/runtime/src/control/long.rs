@@ -1,11 +1,11 @@
 //! Loops of a known number of iterations that are steps: their calls, written out, would be too long a list.
 
 use super::{Control, Kind, Region, Trips};
+use crate::context::replaced;
 use crate::error::{Error, Result};
 use rustc_hash::FxHashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
-use svod_ir::graph::walk::NodeIndex;
 use svod_ir::graph::{Device, Graph, LoopBody, Op, UOp};
 use svod_ir::size::{Size, Variable};
 
@@ -20,28 +20,20 @@ pub(crate) fn as_steps(graph: Graph) -> Result<Graph> {
     if !graph.nodes().iter().any(is_long) {
         return Ok(graph);
     }
-    let mut known: FxHashMap<([u8; 32], Vec<NodeIndex>), Vec<UOp>> = FxHashMap::default();
-    let mut nodes: Vec<UOp> = Vec::with_capacity(graph.len());
-    for (node, below) in graph.iter() {
-        let sources: Vec<UOp> = below.iter().map(|s| nodes[*s as usize].clone()).collect();
-        let made = match node.op() {
-            Op::Loop(body, output) if is_long(node) => {
-                let key = (*body.structure(), below.to_vec());
-                let results = match known.entry(key) {
-                    Entry::Occupied(known) => known.into_mut(),
-                    Entry::Vacant(place) => place.insert(step(body, node.device(), &sources)?),
-                };
-                results[*output].clone()
-            }
-            // A node may be forced by another thread meanwhile; the picture holds its operands.
-            _ if sources.is_empty() => node.clone(),
-            _ => UOp::new(node.op().clone(), &sources)?,
+    // Results of one loop are those of one step.
+    let mut known: FxHashMap<([u8; 32], Vec<u64>), Vec<UOp>> = FxHashMap::default();
+    replaced(&graph, |node, operands| {
+        let Op::Loop(body, output) = node.op() else { return Ok(None) };
+        if !is_long(node) {
+            return Ok(None);
+        }
+        let results = match known.entry((*body.structure(), operands.iter().map(UOp::id).collect())) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(place) => place.insert(step(body, node.device(), operands)?),
         };
-        made.inherit_origin(node);
-        nodes.push(made);
-    }
-    let roots: Vec<UOp> = graph.roots().iter().map(|root| nodes[*root as usize].clone()).collect();
-    Ok(Graph::new(&roots))
+        results[*output].inherit_origin(node);
+        Ok(Some(results[*output].clone()))
+    })
 }
 
 /// Whether a node is a long loop whose values are all on one device, and of types that steps take.

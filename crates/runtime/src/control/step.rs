@@ -106,8 +106,10 @@ impl Prepared {
 
 /// These values of a region with constants in place of the parameters that stand for them.
 fn with_constants(roots: &[UOp], region: &Region, constants: &[Option<&Leaf>]) -> Result<Vec<UOp>> {
-    let graph = Graph::new(roots);
-    let constant = |_, node: &UOp| -> Result<Option<UOp>> {
+    if constants.iter().all(Option::is_none) {
+        return Ok(roots.to_vec());
+    }
+    let constant = |node: &UOp, _: &[UOp]| -> Result<Option<UOp>> {
         let Some(param) = node.op().leaf() else { return Ok(None) };
         let at = region.params.iter().position(|known| known == param);
         let Some(leaf) = at.and_then(|at| constants.get(at).copied().flatten()) else { return Ok(None) };
@@ -118,10 +120,7 @@ fn with_constants(roots: &[UOp], region: &Region, constants: &[Option<&Leaf>]) -
         }
         Ok(Some(UOp::leaf(leaf.clone())?.reshape(param.shape().to_vec())?))
     };
-    if constants.iter().all(Option::is_none) {
-        return Ok(roots.to_vec());
-    }
-    let graph = replaced(&graph, &constant)?;
+    let graph = replaced(&Graph::new(roots), constant)?;
     Ok(graph.roots().iter().map(|root| graph.nodes()[*root as usize].clone()).collect())
 }
 

@@ -59,7 +59,7 @@ impl Choice<'_> {
         let several = found.len();
         let direct = several == 1 && copied_by(k, *first, out);
         let tile = self.tile_and_blocks(found, c, direct);
-        let (on, panels) = self.grid_of_tasks(out, c, &tile);
+        let (on, panels) = self.grid_of_tasks(out, c, &tile, None);
         for (stage, c) in found {
             let rows = match stage == first {
                 true if several == 1 && !tile.by_panels => RowsCopy::Own,
@@ -81,10 +81,7 @@ impl Choice<'_> {
         let out = k.stages.len() - 1;
         let (m, n, depth) = (extent(k, c.m), extent(k, c.n), extent(k, c.k));
         let in_tiles = self.in_tiles(c);
-        // A vector has no more lanes than there are columns, to a power of two.
-        let lanes = self.target.lanes(c.acc.bytes()) as i64;
-        let narrow = (n.clamp(1, lanes) as u64).next_power_of_two() as i64;
-        let lanes = if in_tiles { lanes } else { narrow };
+        let lanes = if in_tiles { self.target.lanes(c.acc.bytes()) as i64 } else { self.lanes_of_columns(c) };
         let constant = found.iter().all(|(_, c)| loads_only_constants(k, c.b));
         let vectors = self.panels.filter(|_| constant).map(|columns| columns / lanes);
         let (rows, vectors) = match in_tiles {
@@ -136,9 +133,21 @@ impl Choice<'_> {
         Tile { rows, cols, lanes, task_m, task_n, block_k, shared, by_panels }
     }
 
+    /// Lanes of a vector of columns: no more than there are columns, to a power of two.
+    pub(super) fn lanes_of_columns(&self, c: &Contraction) -> i64 {
+        let lanes = self.target.lanes(c.acc.bytes()) as i64;
+        (extent(self.kernel, c.n).clamp(1, lanes) as u64).next_power_of_two() as i64
+    }
+
     /// The output: a grid of tasks, each a block of rows and columns. Gives the loop of its columns, and that over some panels of
-    /// these at a time, if there is one.
-    fn grid_of_tasks(&mut self, out: usize, c: &Contraction, tile: &Tile) -> (LoopRef, Option<LoopRef>) {
+    /// these at a time, if there is one. All of an axis `within` are one task's.
+    pub(super) fn grid_of_tasks(
+        &mut self,
+        out: usize,
+        c: &Contraction,
+        tile: &Tile,
+        within: Option<AxisId>,
+    ) -> (LoopRef, Option<LoopRef>) {
         let k = self.kernel;
         let &Tile { cols, lanes, task_m, task_n, by_panels, .. } = tile;
         let (om, on) = (self.at(out, c.m, 0), self.at(out, c.n, 0));
@@ -152,13 +161,14 @@ impl Choice<'_> {
         }
         self.split(vector.clone(), lanes, Tail::Rest);
         let lane = vector.inner();
-        let others: Vec<LoopRef> =
-            k.stages[out].over.iter().filter(|a| **a != c.m && **a != c.n).map(|a| self.at(out, *a, 0)).collect();
-        let tasks: Vec<LoopRef> = others.into_iter().chain([om.clone(), on.clone()]).collect();
+        let own = |a: &AxisId| *a == c.m || *a == c.n || Some(*a) == within;
+        let others = k.stages[out].over.iter().filter(|a| !own(a)).map(|a| self.at(out, *a, 0));
+        let tasks: Vec<LoopRef> = others.chain([om.clone(), on.clone()]).collect();
+        let within = within.map(|a| self.at(out, a, 0));
         let inner = [om.with_part(1), vector, lane.clone()];
         self.opts.push(Opt::Reorder {
             stage: k.stages[out].name.clone(),
-            order: tasks.iter().chain(&panels).chain(&inner).cloned().collect(),
+            order: tasks.iter().chain(&panels).chain(&within).chain(&inner).cloned().collect(),
         });
         for task in &tasks {
             self.bind(task.clone(), To::Task);
@@ -356,20 +366,20 @@ impl Choice<'_> {
 }
 
 /// Tiles, and the blocks that they are in.
-struct Tile {
+pub(super) struct Tile {
     /// Rows and columns of a tile, and lanes of a vector of these.
-    rows: i64,
-    cols: i64,
-    lanes: i64,
+    pub rows: i64,
+    pub cols: i64,
+    pub lanes: i64,
     /// Rows and columns of a task.
-    task_m: i64,
-    task_n: i64,
+    pub task_m: i64,
+    pub task_n: i64,
     /// Depth of a block.
-    block_k: i64,
+    pub block_k: i64,
     /// Whether tasks share one copy of the columns.
-    shared: bool,
+    pub shared: bool,
     /// Whether only some panels are computed at a time.
-    by_panels: bool,
+    pub by_panels: bool,
 }
 
 /// Whose copy of the rows a contraction reads.

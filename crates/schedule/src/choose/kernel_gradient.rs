@@ -5,22 +5,19 @@
 //! whole rows of an image, or whole images where these are small, so that a tile runs over all of it.
 
 use super::Choice;
-use super::contraction::{deepest, tile_shape};
+use super::contraction::{Tile, deepest, tile_shape};
 use crate::costs::limits::{products, tasks};
 use crate::kernel::access::{extent, loads_only_constants, round, round_up};
 use crate::kernel::contraction::Contraction;
 use crate::kernel::contraction::window::kernel_gradient;
-use crate::language::{Layout, LoopRef, Opt, StageHome, Tail, To};
+use crate::language::{Layout, LoopRef, Opt, StageHome, Tail};
 use svod_ir::kernel::AxisId;
 
 /// What one task computes, of one tap of the outer dimensions.
 struct Blocks {
-    /// Rows and columns of a tile, and of a task.
-    tile: (i64, i64),
-    task: (i64, i64),
-    /// Axes of the depth, the innermost ones, that a block has all of, and how much of the one before them.
+    tile: Tile,
+    /// Axes of the depth, the innermost ones, that a block has all of. Of the one before them it has `block_k`.
     whole: usize,
-    part: i64,
 }
 
 impl Choice<'_> {
@@ -36,7 +33,7 @@ impl Choice<'_> {
         let constant = loads_only_constants(k, c.a) || loads_only_constants(k, c.b);
         let Some(inner) = taps.pop().filter(|_| known && same && !constant) else { return false };
         let blocks = self.blocks_of_gradient(stage, &c, inner);
-        let at = self.tasks_of_gradient(out, &c, inner, &blocks);
+        let (at, _) = self.grid_of_tasks(out, &c, &blocks.tile, Some(inner));
         self.tiles_of_gradient(stage, &c, inner, &blocks, at);
         true
     }
@@ -45,7 +42,7 @@ impl Choice<'_> {
         let k = self.kernel;
         let (m, n) = (extent(k, c.m), extent(k, c.n));
         let element = c.acc.bytes() as i64;
-        let lanes = (self.target.lanes(c.acc.bytes()) as i64).min((n as u64).next_power_of_two() as i64);
+        let lanes = self.lanes_of_columns(c);
         let (rows, vectors) = tile_shape(self.target, m, &|cols| round_up(n, cols), lanes, None);
         let cols = vectors * lanes;
 
@@ -73,36 +70,19 @@ impl Choice<'_> {
         let others = all / (m * n * extent(k, inner)) * ((n + wide - 1) / wide);
         let wanted = (tasks::FEW + others - 1) / others;
         let shared = ((m + wanted - 1) / wanted).max(products::FEWEST_HIGH / 2);
-        Blocks { tile: (rows, cols), task: (round(m, tall.min(shared), rows), wide), whole, part }
-    }
-
-    /// The output: outer taps, blocks of rows and blocks of columns are tasks. Gives the loop of the last.
-    fn tasks_of_gradient(&mut self, out: usize, c: &Contraction, inner: AxisId, blocks: &Blocks) -> LoopRef {
-        let k = self.kernel;
-        let lanes = (self.target.lanes(c.acc.bytes()) as i64).min(blocks.tile.1);
-        let (om, on) = (self.at(out, c.m, 0), self.at(out, c.n, 0));
-        self.split(om.clone(), blocks.task.0, Tail::Rest);
-        self.split(on.clone(), blocks.task.1, Tail::Rest);
-        self.split(on.with_part(1), lanes, Tail::Rest);
-        let own = [c.m, c.n, inner];
-        let others = k.stages[out].over.iter().filter(|a| !own.contains(a)).map(|a| self.at(out, *a, 0));
-        let tasks: Vec<LoopRef> = others.chain([om.clone(), on.clone()]).collect();
-        let rest = [self.at(out, inner, 0), om.with_part(1), on.with_part(1), on.with_part(2)];
-        let order = tasks.iter().chain(&rest).cloned().collect();
-        self.opts.push(Opt::Reorder { stage: k.stages[out].name.clone(), order });
-        tasks.into_iter().for_each(|task| self.bind(task, To::Task));
-        self.bind(on.with_part(2), To::Vector);
-        on
+        let task_m = round(m, tall.min(shared), rows);
+        let (shared, by_panels) = (false, false);
+        Blocks { tile: Tile { rows, cols, lanes, task_m, task_n: wide, block_k: part, shared, by_panels }, whole }
     }
 
     /// The sums: blocks of the depth, the innermost taps, panels of columns, tiles; and the operands' copies.
     fn tiles_of_gradient(&mut self, stage: usize, c: &Contraction, inner: AxisId, blocks: &Blocks, at: LoopRef) {
         let k = self.kernel;
         let name = k.stages[stage].name.clone();
-        let Blocks { tile: (rows, cols), task, whole, part } = *blocks;
+        let &Blocks { tile: Tile { rows, cols, task_m, block_k: part, .. }, whole } = blocks;
         self.opts.push(Opt::At { stage: name.clone(), at });
         let (sm, sn, tap) = (self.at(stage, c.m, 0), self.at(stage, c.n, 0), self.at(stage, inner, 0));
-        self.split(sm.clone(), task.0, Tail::Rest);
+        self.split(sm.clone(), task_m, Tail::Rest);
         self.split(sm.with_part(1), rows, Tail::PadScratch);
         self.split(sn.clone(), cols, Tail::PadScratch);
         let (around, within) = c.depth.split_at(c.depth.len() - whole);

@@ -4,7 +4,8 @@
 //!
 //! * two contractions with rows between them: [`attention`];
 //! * a convolution, or a contraction with its epilogue: [`convolution`], [`contraction`], whose tasks are those of
-//!   [`grid`], that of the gradient of a convolution's kernel ([`kernel_gradient`]); with few rows or columns: [`skinny`]; for several sizes: [`variants`];
+//!   [`grid`]; the gradient of a convolution's kernel: [`kernel_gradient`]; with few rows or columns: [`skinny`]; for several
+//!   sizes: [`variants`];
 //! * a reduction across rows of memory: [`columns`], or, of a narrow matrix, [`narrow_columns`];
 //! * few results of many points: [`split_reduction`];
 //! * a scan, a scatter, a sort: [`scan`], [`scatter`], [`sort`];

@@ -20,7 +20,7 @@ use svod_ir::size::{Size, Variable};
 
 /// The same computation, squeezed already, in normal form; axes are renumbered in the order of use.
 pub(crate) fn normalize(kernel: Kernel) -> Kernel {
-    let mut kernel = taps_first(rows_first(widen(reshape_params(columns_together(reshape_params(kernel))))));
+    let mut kernel = taps_first(rows_first(widen(columns_together(reshape_params(kernel)))));
     while let Some((a, b)) = mergeable(&kernel) {
         kernel = merge(kernel, a, b);
     }

@@ -4,11 +4,12 @@
 //! one channel, do not; channels and taps together do. They become one axis, of which each is a digit: copies of the columns are
 //! read at quotients and remainders, and the product is one like any other.
 
-use super::window::{kernel_gradient, windows_of_few_points};
+use super::window::windows;
 use super::{axes_of, recognise};
 use crate::costs::limits::registers;
 use crate::kernel::access::accesses;
 use crate::kernel::rewrite::rebuild;
+use crate::kernel::views::reshape_params;
 use svod_ir::expr::{Expr, Mem};
 use svod_ir::kernel::{Axis, AxisId, Body, Kernel};
 use svod_ir::size::{Size, Variable};
@@ -19,15 +20,15 @@ pub(crate) fn columns_together(kernel: Kernel) -> Kernel {
     let Some((_, inner)) = kernel.stages.split_last() else { return kernel };
     let found = (0..inner.len()).find_map(|stage| Some((stage, columns(&kernel, stage)?)));
     match found {
-        Some((stage, axes)) => together(kernel, stage, &axes),
+        Some((stage, axes)) => reshape_params(together(kernel, stage, &axes)),
         None => kernel,
     }
 }
 
 /// The axes that become one: neighbours, of known extents, of the stage and of the output, and of nothing else.
 fn columns(kernel: &Kernel, stage: usize) -> Option<Vec<AxisId>> {
-    let found = windows_of_few_points(kernel, stage)?;
-    if recognise(kernel, stage).is_none() || kernel_gradient(kernel, stage).is_some() {
+    let found = windows(kernel, stage).filter(|found| found.slide_over_few(kernel))?;
+    if recognise(kernel, stage).is_none_or(|c| found.are_apart_from(&c)) {
         return None;
     }
     let (own, others) = (axes_of(kernel, found.value), axes_of(kernel, found.weights));

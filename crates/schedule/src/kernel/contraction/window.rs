@@ -66,7 +66,7 @@ pub(crate) fn windows(kernel: &Kernel, stage: usize) -> Option<Windows> {
 pub(crate) fn is_convolution(kernel: &Kernel, stage: usize) -> bool {
     let Some(found) = windows(kernel, stage) else { return false };
     let extent = |s: &Slide| kernel.axes[s.kept.index()].extent.upper_bound();
-    if kernel_gradient(kernel, stage).is_some() {
+    if found.kernel_gradient(kernel, stage).is_some() {
         return false;
     }
     match &found.slides[..] {
@@ -81,19 +81,32 @@ pub(crate) fn is_convolution(kernel: &Kernel, stage: usize) -> bool {
 
 /// The contraction of channels that the gradient of a convolution's kernel is for each tap, and the axes that are slid along.
 pub(crate) fn kernel_gradient(kernel: &Kernel, stage: usize) -> Option<(Contraction, Vec<Slide>)> {
-    let found = windows_of_few_points(kernel, stage)?;
-    let tapped: Vec<Slide> = found.slides.into_iter().filter(|s| s.tap.is_some()).collect();
-    let by_channels = |c: &Contraction| tapped.iter().all(|s| s.kept != c.m && s.kept != c.n);
-    recognise(kernel, stage).filter(by_channels).map(|c| (c, tapped))
+    let found = windows(kernel, stage)?;
+    let product = found.kernel_gradient(kernel, stage)?;
+    Some((product, found.slides.into_iter().filter(|s| s.tap.is_some()).collect()))
 }
 
-/// The windows of a stage, where they are larger than what they slide over, as those of the gradient of a convolution's kernel are:
-/// the image is summed over, and the taps are kept.
-pub(crate) fn windows_of_few_points(kernel: &Kernel, stage: usize) -> Option<Windows> {
-    let found = windows(kernel, stage)?;
-    let extent = |a: AxisId| kernel.axes[a.index()].extent.upper_bound();
-    let mut tapped = found.slides.iter().filter_map(|s| Some((s.kept, s.tap?))).peekable();
-    (tapped.peek().is_some() && tapped.all(|(kept, tap)| extent(kept) < extent(tap))).then_some(found)
+impl Windows {
+    fn tapped(&self) -> impl Iterator<Item = (AxisId, AxisId)> {
+        self.slides.iter().filter_map(|s| Some((s.kept, s.tap?)))
+    }
+
+    /// Whether they are larger than what they slide over, as those of the gradient of a convolution's kernel are: the image is
+    /// summed over, and the taps are kept.
+    pub fn slide_over_few(&self, kernel: &Kernel) -> bool {
+        let extent = |a: AxisId| kernel.axes[a.index()].extent.upper_bound();
+        self.tapped().next().is_some() && self.tapped().all(|(kept, tap)| extent(kept) < extent(tap))
+    }
+
+    /// Whether a contraction's rows and columns are others than what they slide over.
+    pub fn are_apart_from(&self, c: &Contraction) -> bool {
+        self.tapped().all(|(kept, _)| kept != c.m && kept != c.n)
+    }
+
+    fn kernel_gradient(&self, kernel: &Kernel, stage: usize) -> Option<Contraction> {
+        let of_kernel = self.slide_over_few(kernel).then(|| recognise(kernel, stage))?;
+        of_kernel.filter(|c| self.are_apart_from(c))
+    }
 }
 
 fn windows_over(kernel: &Kernel, stage: usize, value: ExprId, weights: ExprId) -> Option<Windows> {
