@@ -68,7 +68,7 @@ def cholesky(x: Any, /, upper: bool = False) -> Tensor:
         whole = adjoint(solve(adjoint(factor), adjoint(middle)))
         return 0.5 * (whole + adjoint(whole))
 
-    (factor,) = factors_of(x, "cholesky", pull)
+    (factor,) = factors_of(x, "cholesky", ((0,), pull))
     return adjoint(factor) if upper else factor
 
 
@@ -78,15 +78,17 @@ def eig(x: Any, /) -> EigResult:
     x = matrices("eig", x, square=True)
     given = x.astype(result_type(x, complex64))
 
-    def pull(w: Tensor, v: Tensor, g_w: Tensor, g_v: Tensor) -> Tensor:
+    def of_values(w: Tensor, v: Tensor, g: Tensor) -> Tensor:
+        return solve(adjoint(v), diag_embed(g) @ adjoint(v))
+
+    def of_vectors(w: Tensor, v: Tensor, g: Tensor) -> Tensor:
         same = eye(w.shape[-1], dtype=w.dtype)
         apart = where(same.real > 0, 1.0, (row(w) - column(w)).conj())
-        inner = adjoint(v) @ g_v
+        inner = adjoint(v) @ g
         inner = inner - (adjoint(v) @ v) * row(diagonal_of(inner).real)
-        inner = inner / apart * (1 - same) + diag_embed(g_w)
-        return solve(adjoint(v), inner @ adjoint(v))
+        return solve(adjoint(v), (inner / apart * (1 - same)) @ adjoint(v))
 
-    return EigResult(*factors_of(given, "eig", pull))
+    return EigResult(*factors_of(given, "eig", ((0,), of_values), ((1,), of_vectors)))
 
 
 @public
@@ -99,14 +101,17 @@ def eigh(x: Any, /, UPLO: str = "L") -> EighResult:
         # As LAPACK has it, a diagonal that is not real counts as its real part.
         x = joined(x.real, where(eye(x.shape[-1], dtype="bool"), 0.0, x.imag))
 
-    def pull(w: Tensor, v: Tensor, g_w: Tensor, g_v: Tensor) -> Tensor:
+    def of_values(w: Tensor, v: Tensor, g: Tensor) -> Tensor:
+        return (v * row(g)) @ adjoint(v)
+
+    def of_vectors(w: Tensor, v: Tensor, g: Tensor) -> Tensor:
         same = eye(w.shape[-1], dtype=w.dtype)
         apart = where(same > 0, 1.0, row(w) - column(w))
-        inner = (adjoint(v) @ g_v) * ((1 - same) / apart) + diag_embed(g_w)
-        whole = v @ inner @ adjoint(v)
+        whole = v @ ((adjoint(v) @ g) * ((1 - same) / apart)) @ adjoint(v)
         return 0.5 * (whole + adjoint(whole))
 
-    return EighResult(*factors_of(x, "eigh" if UPLO == "L" else "eigh_upper", pull))
+    name = "eigh" if UPLO == "L" else "eigh_upper"
+    return EighResult(*factors_of(x, name, ((0,), of_values), ((1,), of_vectors)))
 
 
 @public
@@ -148,7 +153,7 @@ def lu(x: Any, /, *, pivot: bool = True) -> LUResult:
         inner = solve_triangular(adjoint(left), inner, upper=True, unitriangular=True)
         return permuted(places) @ cat([inner, *rest], -2 if rows > columns else -1)
 
-    places, lower, upper = factors_of(x, "lu", pull)
+    places, lower, upper = factors_of(x, "lu", ((1, 2), pull))
     return LUResult(permuted(places), lower, upper)
 
 
@@ -183,7 +188,7 @@ def qr(x: Any, /, mode: str = "reduced") -> QRResult:
         of_left = square(q, left, g_q + right @ adjoint(g_right), g_left)
         return cat([of_left, q @ g_right], -1)
 
-    return QRResult(*factors_of(x, f"qr_{mode}", pull))
+    return QRResult(*factors_of(x, f"qr_{mode}", ((0, 1), pull)))
 
 
 @public
@@ -196,7 +201,11 @@ def svd(x: Any, /, full_matrices: bool = True) -> SVDResult:
         full = x.detach()._factors("svd_full")
         return SVDResult(full[0], thin.S, full[2])
 
-    def pull(u: Tensor, s: Tensor, vh: Tensor, g_u: Tensor, g_s: Tensor, g_vh: Tensor) -> Tensor:
+    def of_values(u: Tensor, s: Tensor, vh: Tensor, g: Tensor) -> Tensor:
+        least = s.shape[-1]
+        return (u[..., :least] * row(g)) @ vh[..., :least, :]
+
+    def of_vectors(u: Tensor, s: Tensor, vh: Tensor, g_u: Tensor, g_vh: Tensor) -> Tensor:
         v, g_v = adjoint(vh), adjoint(g_vh)
         # Where two singular values are alike there is no derivative of the vectors.
         squares = row(s) ** 2 - column(s) ** 2
@@ -204,7 +213,7 @@ def svd(x: Any, /, full_matrices: bool = True) -> SVDResult:
         apart = where(same > 0, 1.0, squares)
         in_u, in_v = adjoint(u) @ g_u, vh @ g_v
         skew_u, skew_v = (in_u - adjoint(in_u)) / apart, (in_v - adjoint(in_v)) / apart
-        inner = skew_u * (1 - same) * row(s) + column(s) * (skew_v * (1 - same)) + diag_embed(g_s)
+        inner = skew_u * (1 - same) * row(s) + column(s) * (skew_v * (1 - same))
         if x.dtype.is_complex:
             inner = inner + diag_embed(1j * diagonal_of(in_u).imag / s)
         whole = u @ inner @ vh
@@ -215,7 +224,7 @@ def svd(x: Any, /, full_matrices: bool = True) -> SVDResult:
         return whole
 
     thin_or_full = "svd_full" if full_matrices else "svd"
-    return SVDResult(*factors_of(x, thin_or_full, pull))
+    return SVDResult(*factors_of(x, thin_or_full, ((1,), of_values), ((0, 2), of_vectors)))
 
 
 @public

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from svod._extension import public
-from svod._svod import ShapeError, Tensor, where, zeros
+from svod._svod import ShapeError, Tensor, _may_be_differentiated, _with_derivative, where, zeros
 from svod.library._spelling import together
 from svod.library.arrangement import adjoint
 from svod.library.dtypes import finfo
-from svod.linalg._factors import SVDResult, eigh, svd, svdvals
+from svod.linalg._factors import eigh, svd, svdvals
 from svod.linalg._matrices import column, matrices, row
 
 
@@ -41,7 +41,7 @@ def lstsq(x1: Any, x2: Any, /, rtol: Any = None, *, driver: str | None = None) -
         raise ShapeError(f"lstsq: a right side of shape {tuple(b.shape)} for matrices {tuple(a.shape)}")
     factors = svd(a, full_matrices=False)
     kept = _cutoff(a, factors.S, rtol) < factors.S
-    y = _inverse(factors, kept) @ b
+    y = _inverted(a, rtol, None, hermitian=False) @ b
     apart = (a @ y - b).abs().square().sum(-2)
     residuals = apart if a.shape[-2] > a.shape[-1] else zeros(*apart.shape[:-1], 0, dtype=apart.dtype)
     return LstsqResult(y.squeeze(-1) if vector else y, residuals, kept.sum(-1), factors.S)
@@ -69,20 +69,42 @@ def pinv(x: Any, /, rtol: Any = None, *, atol: Any = None, hermitian: bool = Fal
     [[0.5, 0.0]]
     """
     x = matrices("pinv", x, square=hermitian)
-    if hermitian and 0 not in x.shape[-2:]:
+    return _inverted(x, rtol, atol, hermitian and 0 not in x.shape)
+
+
+def _inverted(x: Tensor, rtol: Any, atol: Any, hermitian: bool) -> Tensor:
+    """The pseudoinverses, whose derivative is made of them and of the matrices (Golub and Pereyra 1973).
+
+    So it is there where singular values are alike, whose vectors have none.
+    """
+    if hermitian:
         values, vectors = eigh(x)
         sizes = values.abs()
         kept = _cutoff(x, sizes.amax(-1, True), rtol, atol) < sizes
-        return (vectors * row(where(kept, 1 / where(kept, values, 1.0), 0.0))) @ adjoint(vectors)
-    factors = svd(x, full_matrices=False)
-    return _inverse(factors, _cutoff(x, factors.S, rtol, atol) < factors.S)
+        inverse = (vectors * row(where(kept, 1 / where(kept, values, 1.0), 0.0))) @ adjoint(vectors)
+    else:
+        u, s, vh = svd(x, full_matrices=False)
+        kept = _cutoff(x, s, rtol, atol) < s
+        inverse = (adjoint(vh) * row(where(kept, 1 / where(kept, s, 1.0), 0.0))) @ adjoint(u)
+    if not _may_be_differentiated(x):
+        return inverse
+
+    def pull(g: Tensor) -> list[Tensor | None]:
+        a, p = x.tril() + adjoint(x.tril(-1)) if hermitian else x, _inverted(x, rtol, atol, hermitian)
+        if x.shape[-2] < x.shape[-1]:
+            return [adjoint(_pulled(adjoint(a), adjoint(p), adjoint(g)))]
+        return [_pulled(a, p, g)]
+
+    return _with_derivative("pinv", inverse, [x], pull)
 
 
-def _inverse(factors: SVDResult, kept: Tensor) -> Tensor:
-    """The pseudoinverse by those singular values that are kept."""
-    u, s, vh = factors
-    inverse = where(kept, 1 / where(kept, s, 1.0), 0.0)
-    return (adjoint(vh) * row(inverse)) @ adjoint(u)
+def _pulled(x: Tensor, p: Tensor, g: Tensor) -> Tensor:
+    """The cotangent of tall matrices by that of their pseudoinverses, in products that have few columns."""
+    p_adjoint, g_adjoint = adjoint(p), adjoint(g)
+    of_rows = g_adjoint @ (p @ p_adjoint)
+    of_columns = p_adjoint @ (p @ g_adjoint)
+    apart = of_rows - x @ (p @ of_rows) + of_columns - of_columns @ (p @ x)
+    return apart - p_adjoint @ (g @ p_adjoint)
 
 
 def _cutoff(x: Tensor, s: Tensor, rtol: Any, atol: Any = None) -> Tensor:

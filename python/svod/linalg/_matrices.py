@@ -32,29 +32,53 @@ def row(x: Tensor) -> Tensor:
     return x.unsqueeze(-2)
 
 
-def factors_of(operand: Tensor, factor: str, pull: Callable[..., Tensor]) -> Sequence[Tensor]:
-    """Factors of matrices, whose derivative is what `pull` makes of all of them and the cotangents of those of floats.
+Derivative = tuple[Sequence[int], Callable[..., Tensor]]
+"""Results that are differentiated together, and the matrices' cotangent by all results and the cotangents of these."""
 
-    They are one value of which each is a part, so that all of them together have one derivative. That computes with the
-    factors anew, which are the same values of the graph: so second derivatives are there, and nothing holds itself.
+
+def factors_of(operand: Tensor, factor: str, *derivatives: Derivative) -> Sequence[Tensor]:
+    """Factors of matrices, and the derivatives of those of floats.
+
+    Results that are differentiated together are one value of which each is a part. A value that nothing reads has no
+    cotangent, and its derivative is not asked for: so eigenvalues have theirs where vectors have none. A derivative
+    computes with the factors anew, which are the same values of the graph: so second derivatives are there, and nothing
+    holds itself.
     """
-    parts = operand._factors(factor)
+    parts = list(operand._factors(factor))
     if not _may_be_differentiated(operand):
         return parts
+    made = list(parts)
+    for places, pull in derivatives:
+        together = _together(operand, factor, parts, places, pull, derivatives)
+        for place, one in zip(places, together, strict=True):
+            made[place] = one
+    return made
+
+
+def _together(
+    operand: Tensor,
+    factor: str,
+    parts: Sequence[Tensor],
+    places: Sequence[int],
+    pull: Callable[..., Tensor],
+    derivatives: Sequence[Derivative],
+) -> Sequence[Tensor]:
+    """The results at some places with a derivative of their own."""
     batch = operand.ndim - 2
-    inexact = [at for at, part in enumerate(parts) if part.dtype.is_floating_point or part.dtype.is_complex]
-    flat = [parts[at].reshape(*parts[at].shape[:batch], math.prod(parts[at].shape[batch:])) for at in inexact]
+    flat = [parts[at].reshape(*parts[at].shape[:batch], math.prod(parts[at].shape[batch:])) for at in places]
     widths = [part.shape[-1] for part in flat]
-    shapes = [(parts[at].shape, parts[at].dtype.is_complex) for at in inexact]
+    shapes = [(parts[at].shape, parts[at].dtype.is_complex) for at in places]
 
     def split(whole: Tensor) -> list[Tensor]:
+        if len(shapes) == 1:
+            return [whole]
         taken = zip(whole.split(widths, -1), shapes, strict=True)
         return [(one if is_complex else one.real).reshape(*shape) for one, (shape, is_complex) in taken]
 
     def pulled(cotangent: Tensor) -> list[Tensor | None]:
         if 0 in operand.shape:
             return [operand.detach()]  # No elements, which are all the same.
-        return [pull(*factors_of(operand, factor, pull), *split(cotangent))]
+        return [pull(*factors_of(operand, factor, *derivatives), *split(cotangent))]
 
-    made = dict(zip(inexact, split(_with_derivative(factor, cat(flat, -1), [operand], pulled)), strict=True))
-    return [made.get(at, part) for at, part in enumerate(parts)]
+    whole = parts[places[0]] if len(places) == 1 else cat(flat, -1)
+    return split(_with_derivative(factor, whole, [operand], pulled))

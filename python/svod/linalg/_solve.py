@@ -78,7 +78,7 @@ def slogdet(x: Any, /) -> SlogdetResult:
             by = by - 1j * (g_sign.conj() * sign).imag
         return by.unsqueeze(-1).unsqueeze(-1) * adjoint(inv(x))
 
-    return SlogdetResult(*factors_of(x, "slogdet", pull))
+    return SlogdetResult(*factors_of(x, "slogdet", ((0, 1), pull)))
 
 
 @public
