@@ -31,8 +31,10 @@ import onnx_nodes
 import svod
 import svod.onnx
 
-# What one model may take, with kernels that are compiled for it on a busy machine, in seconds.
+# What one model may take, with kernels that are compiled for it, in seconds of processors.
 MOST_SECONDS = 60
+# When a model hangs, by the clock of a machine that may be busy.
+HANGS = 10 * MOST_SECONDS
 # How much more memory a process may have after a model than before, in MB: the models' tensors are of a few kB.
 MOST_MEMORY = 1024
 # Memory of a worker, in MB: what a file does not warrant has to be refused before that.
@@ -273,7 +275,7 @@ WAYS: list[Callable[[random.Random, onnx.ModelProto, list[Any]], None]] = [
 
 def outcome(content: bytes, inputs: list[Any]) -> str:
     """What comes of a model: "results", "refused" by an error of svod's, or what goes wrong."""
-    before, began, told = _peak(), time.perf_counter(), "results"
+    before, began, told = _peak(), time.process_time(), "results"
     try:
         for value in svod.onnx.load(content)(*inputs):
             if isinstance(value, svod.Tensor):
@@ -284,7 +286,7 @@ def outcome(content: bytes, inputs: list[Any]) -> str:
             return f"{type(error).__name__} without a message"
     except BaseException as error:
         return f"{type(error).__name__}: {error}"
-    took, more = time.perf_counter() - began, _peak() - before
+    took, more = time.process_time() - began, _peak() - before
     if took > MOST_SECONDS:
         return f"it took {took:.0f} s"
     return f"it took {more:.0f} MB of memory" if more > MOST_MEMORY else told
@@ -297,9 +299,10 @@ def _peak() -> float:
 def _work(seeds: range) -> None:
     """Runs models in this process, a line before and after each."""
     resource.setrlimit(resource.RLIMIT_AS, (ROOM << 20, ROOM << 20))
+    _names()
     for seed in seeds:
         print(json.dumps({"begun": seed}), flush=True)
-        faulthandler.dump_traceback_later(2 * MOST_SECONDS, exit=True)
+        faulthandler.dump_traceback_later(HANGS, exit=True)
         name, content, inputs = damaged(seed)
         print(json.dumps({"name": name, "outcome": outcome(content, inputs)}), flush=True)
         faulthandler.cancel_dump_traceback_later()

@@ -59,12 +59,12 @@ enum Given<'py> {
 }
 
 impl<'py> Given<'py> {
-    /// What is given for `what`.
-    fn new(what: &str, value: &Bound<'py, PyAny>) -> Result<Self> {
+    /// What is given for `what`, which only errors ask for.
+    fn new(what: impl FnOnce() -> String, value: &Bound<'py, PyAny>) -> Result<Self> {
         if let Ok(tensor) = value.cast::<PyTensor>() {
             return Ok(Given::Tensor(tensor.get().0.clone()));
         }
-        let (array, dtype) = dense_for(what, value)?;
+        let (array, dtype) = dense_for(&what(), value)?;
         Ok(Given::Array(array, dtype))
     }
 
@@ -83,7 +83,7 @@ fn given<'py>(plan: &Plan, arrays: &Bound<'py, PyTuple>) -> Result<Vec<Given<'py
         let message = format!("execute: the plan has {expected} inputs, but {} arrays were given", arrays.len());
         return Err(Class::Argument.raise(message));
     }
-    arrays.iter().enumerate().map(|(i, value)| Given::new(&format!("execute: input {i}"), &value)).collect()
+    arrays.iter().enumerate().map(|(i, value)| Given::new(|| format!("execute: input {i}"), &value)).collect()
 }
 
 /// New values of variables, by name.
@@ -381,7 +381,7 @@ impl PyInput {
 
     /// Sets the content, of the input's own shape and type, for later runs.
     fn copy_(&self, value: &Bound<'_, PyAny>) -> Result<()> {
-        let given = Given::new(&format!("input {}", self.at), value)?;
+        let given = Given::new(|| format!("input {}", self.at), value)?;
         let content = given.content();
         allow(value.py(), || self.plan.set_input(self.at, content))
     }

@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use smallvec::{SmallVec, smallvec};
 use svod_device::Buffer;
 use svod_dtype::DType;
 use svod_ir::graph::{Shape, Sharding, Split};
@@ -39,7 +40,7 @@ pub enum Content<'a> {
 
 /// A content at one moment.
 struct Taken<'a> {
-    memory: Vec<Held<'a>>,
+    memory: SmallVec<[Held<'a>; 1]>,
     dtype: DType,
     extents: Vec<usize>,
     /// Whether it is the parts of an input that is spread, rather than the whole.
@@ -58,19 +59,19 @@ impl<'a> Taken<'a> {
     fn new(content: Content<'a>, sharding: Option<&Arc<Sharding>>) -> Result<Taken<'a>> {
         let tensor = match content {
             Content::Bytes(bytes, dtype, extents) => {
-                let memory = vec![Held::Bytes(bytes)];
+                let memory = smallvec![Held::Bytes(bytes)];
                 return Ok(Taken { memory, dtype, extents: extents.to_vec(), in_parts: false });
             }
             Content::Tensor(tensor) => tensor,
         };
         let dtype = tensor.dtype();
-        let own = tensor.sharding();
-        let Some(of) = sharding.filter(|of| own.as_ref().is_some_and(|own| is_cut_alike(own, of))) else {
+        let is_alike = |of: &&Arc<Sharding>| tensor.sharding().is_some_and(|own| is_cut_alike(&own, of));
+        let Some(of) = sharding.filter(is_alike) else {
             let (buffer, extents) = tensor.snapshot()?;
-            return Ok(Taken { memory: vec![Held::Buffer(buffer)], dtype, extents, in_parts: false });
+            return Ok(Taken { memory: smallvec![Held::Buffer(buffer)], dtype, extents, in_parts: false });
         };
         tensor.realize()?;
-        let mut taken = Taken { memory: Vec::new(), dtype, extents: Vec::new(), in_parts: true };
+        let mut taken = Taken { memory: SmallVec::new(), dtype, extents: Vec::new(), in_parts: true };
         let mut along = 0;
         for part in tensor.uop().parts()? {
             let (buffer, extents) = Tensor::from_uop(part).snapshot()?;
@@ -85,13 +86,13 @@ impl<'a> Taken<'a> {
     }
 
     /// The memory for the parts of an input, where variables have these values.
-    fn spread(self, sharding: Option<&Arc<Sharding>>, values: &[(String, i64)]) -> Result<Vec<Held<'a>>> {
+    fn spread(self, sharding: Option<&Arc<Sharding>>, values: &[(String, i64)]) -> Result<SmallVec<[Held<'a>; 1]>> {
         let Some(of) = sharding.filter(|_| !self.in_parts) else { return Ok(self.memory) };
         let devices = of.devices().len();
-        let mut parts = Vec::with_capacity(devices);
+        let mut parts = SmallVec::with_capacity(devices);
         for whole in self.memory {
             let Some(split) = of.split() else {
-                parts.extend(vec![whole; devices]);
+                parts.extend(std::iter::repeat_n(whole, devices));
                 continue;
             };
             let cuts = Cuts::new(split.axis, &counts(split, values)?);

@@ -126,10 +126,19 @@ impl Tensor {
 
     /// The memory and the extents of the elements at one moment, which no run of a plan changes.
     pub fn snapshot(&self) -> Result<(Arc<Buffer>, Vec<usize>)> {
-        if let Some(known) = self.with_node(whole_buffer) {
+        if let Some(known) = self.in_place() {
             return Ok(known);
         }
         self.read("snapshot", |leaf| Ok((buffer_of(leaf)?, extents_of(leaf)?)))
+    }
+
+    /// [`Tensor::snapshot`] of what lies in memory of its own already, the caller's included, which needs no more than a look.
+    fn in_place(&self) -> Option<(Arc<Buffer>, Vec<usize>)> {
+        self.with_node(|node| {
+            let leaf =
+                node.op().leaf().filter(|leaf| leaf.class().is_constant() || leaf.class() == LeafClass::Borrowed)?;
+            whole(leaf)
+        })
     }
 
     /// A copy of the elements in the host's memory and their extents, at one moment.
@@ -172,7 +181,11 @@ impl Tensor {
 
 /// The buffer and the extents of memory that nothing writes, where that is all that the buffer holds.
 pub(crate) fn whole_buffer(node: &UOp) -> Option<(Arc<Buffer>, Vec<usize>)> {
-    let leaf = node.op().leaf().filter(|leaf| leaf.class().is_constant())?;
+    whole(node.op().leaf().filter(|leaf| leaf.class().is_constant())?)
+}
+
+/// The buffer and the extents of a leaf, where its elements are all that the buffer holds.
+fn whole(leaf: &Leaf) -> Option<(Arc<Buffer>, Vec<usize>)> {
     let extents: Vec<usize> = leaf.shape().iter().map(Size::as_usize).collect::<Option<_>>()?;
     let buffer = leaf.downcast::<Memory>()?.buffer();
     let whole = leaf.offset() == buffer.offset() as u64
