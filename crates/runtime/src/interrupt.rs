@@ -1,5 +1,6 @@
 //! Stopping on request, such as Ctrl-C.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -13,7 +14,8 @@ pub(crate) const INTERVAL: Duration = Duration::from_millis(50);
 /// A check that is made no more often than [`INTERVAL`], and what came of it.
 pub(crate) struct Watch {
     check: Option<StopCheck>,
-    start: Instant,
+    /// When it was asked first: what is done before that is nothing, and most runs are over before they ask twice.
+    start: OnceLock<Instant>,
     /// Nanoseconds from `start` to the next check.
     next: AtomicU64,
     stopped: AtomicBool,
@@ -22,17 +24,21 @@ pub(crate) struct Watch {
 impl Watch {
     pub(crate) fn new(check: Option<StopCheck>) -> Self {
         let next = AtomicU64::new(INTERVAL.as_nanos() as u64);
-        Watch { check, start: Instant::now(), next, stopped: AtomicBool::new(false) }
+        Watch { check, start: OnceLock::new(), next, stopped: AtomicBool::new(false) }
     }
 
     /// Makes the check if it is due, and says whether to stop. Called on the waiting thread only.
     pub(crate) fn poll(&self) -> bool {
         let Some(check) = self.check else { return false };
-        if !self.stopped() && self.start.elapsed().as_nanos() as u64 >= self.next.load(Ordering::Relaxed) {
+        let Some(start) = self.start.get() else {
+            self.start.get_or_init(Instant::now);
+            return self.stopped();
+        };
+        if !self.stopped() && start.elapsed().as_nanos() as u64 >= self.next.load(Ordering::Relaxed) {
             if check() {
                 self.stopped.store(true, Ordering::Relaxed);
             }
-            let next = self.start.elapsed() + INTERVAL;
+            let next = start.elapsed() + INTERVAL;
             self.next.store(next.as_nanos() as u64, Ordering::Relaxed);
         }
         self.stopped()

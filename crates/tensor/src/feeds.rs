@@ -122,6 +122,9 @@ impl Plan {
         variables: &[(&str, i64)],
         work: impl FnOnce(&[Feed], &[(&str, i64)]) -> Result<T>,
     ) -> Result<T> {
+        if contents.is_empty() && variables.is_empty() {
+            return work(&[], &[]);
+        }
         let sharding = |i: usize| self.inputs().get(first + i).and_then(|input| input.sharding.as_ref());
         // Values of variables that no content tells, where a cut needs them.
         let with_present = |variables: &[(String, i64)]| -> Result<Vec<(String, i64)>> {
