@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import gc
 import inspect
 import operator
 import os
@@ -94,6 +95,14 @@ def _renew_locks() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_renew_locks)
+
+
+def _let_go() -> None:
+    """Lets tensors go that nobody has but traces and garbage: before a write to a view of them is refused."""
+    if not _is_tracing():
+        for function in list(_all):
+            function._let_go()
+    gc.collect()
 
 
 class Jitted(Generic[P, R]):
@@ -314,6 +323,19 @@ class Jitted(Generic[P, R]):
                 self._traces[kind] = rest
             else:
                 del self._traces[kind]
+
+    def _let_go(self) -> None:
+        """Lets the traces go that were made with what is not reached any more, unless a call is at work."""
+        if self._lock.acquire(blocking=False):
+            try:
+                current = {
+                    kind: [one for one in traces if one.outside.let_go()] for kind, traces in self._traces.items()
+                }
+                self._traces = {kind: traces for kind, traces in current.items() if traces}
+                known = {id(one) for traces in current.values() for one in traces}
+                self._served = {call: one for call, one in self._served.items() if id(one) in known}
+            finally:
+                self._lock.release()
 
     def _used(self, trace: _Traced) -> _Traced:
         self._calls += 1

@@ -118,6 +118,10 @@ class Outside:
             self.inputs = self._handles[: self._number]
         return self._kinds.fit(self._handles) and not self.is_past
 
+    def let_go(self) -> bool:
+        """Holds nothing but what is reached now, and says whether that is what the trace was made with."""
+        return not self._reached.guard or _unchanged(self._reached.guard) or self._found_again()
+
     def write(self, results: list[Any]) -> None:
         """Gives tensors and names what a run has computed for them."""
         self.effects.write(self._reached.guard, results)

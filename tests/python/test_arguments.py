@@ -161,6 +161,51 @@ def test_parts_with_steps_that_change_from_one_read_to_the_next() -> None:
         # What is computed of it is computed of a copy, whose extent is an argument.
         assert compiled(lambda i, row=row: row[::i].sum().numpy(), steps, lambda i, a=a: a[::i, 0].sum()) <= 12
         assert compiled(lambda i, row=row: (row[i::i] * 2).numpy(), steps, lambda i, a=a: a[i::i, 0] * 2) <= 12
+    # What is large is copied where a kernel would be compiled for each step.
+    for n in (90_000, 100_003):
+        a = RNG.random((n, 2))
+        x, row = svod.Tensor(a), svod.Tensor(a[:, 1].copy())
+        steps = range(2, 12)
+        for program, expected in (
+            (lambda i, row=row: (row[::i] * 2).sum().numpy(), lambda i, a=a: (a[::i, 1] * 2).sum()),
+            (lambda i, row=row: row[i - 1 :: i].numpy(), lambda i, a=a: a[i - 1 :: i, 1]),
+            (lambda i, x=x: (x[::i] + 1).mean(0).numpy(), lambda i, a=a: (a[::i] + 1).mean(0)),
+            (
+                lambda i, row=row: (row[i::-i] - row[: i + 1 : i]).numpy(),
+                lambda i, a=a: a[i::-i, 1] - a[: i + 1 : i, 1],
+            ),
+        ):
+            assert compiled(program, steps, expected) <= 6
+
+
+@pytest.mark.parametrize("n", [997, 50_000, 200_000])
+@pytest.mark.parametrize("steps", [(2, 3, 4), (2, 3, 4, 5, 6, 7), (7, 5, 3, 2), range(2, 14)])
+def test_parts_with_steps_are_written_one_after_the_other(n: int, steps: Iterable[int]) -> None:
+    a = RNG.integers(-9, 9, n)
+    for fold in (True, False):
+        b, x = a.copy(), svod.Tensor(a) * 1
+        for i in steps:
+            x[i - 2 :: i] = x[i - 2 :: i] * 2 + 1
+            b[i - 2 :: i] = b[i - 2 :: i] * 2 + 1
+        assert not fold or int(x.sum()) == b.sum()
+        np.testing.assert_array_equal((x + 1).numpy(), b + 1)
+
+
+def test_large_parts_with_steps_are_written_by_few_kernels() -> None:
+    def program(of: Any, steps: Iterable[int]) -> np.ndarray:
+        for i in steps:
+            of[::i] = of[::i] + 1
+        return np.asarray(of)
+
+    n = 100_003
+    zeros = svod.zeros(n).contiguous().realize()
+    assert compiled(lambda s: program(zeros, s), [range(2, 30)], lambda s: program(np.zeros(n, np.float32), s)) <= 6
+
+
+def test_a_step_that_stays_is_part_of_a_kernel() -> None:
+    a = RNG.random(60_000).astype(np.float32)
+    x = svod.Tensor(a)
+    assert compiled(lambda i: (x[::3] * i).sum().numpy(), [2.5] * 5, lambda i: (a[::3] * np.float32(i)).sum()) == 1
 
 
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "float16", "int32", "float64", "complex64", "complex128"])
@@ -270,8 +315,8 @@ OF_EXTENT: dict[str, tuple[Callable[..., svod.Tensor], Callable[..., Any], Calla
     "flat": (lambda x: x.reshape(-1) * 3, lambda x: x.reshape(-1) * 3, lambda n: [fresh(n, n)]),
     "in pairs": (lambda x: x.reshape(-1, 2).sum(1), lambda x: x.reshape(-1, 2).sum(1), lambda n: [fresh(2 * n)]),
     "joined": (
-        lambda x, y: svod.cat([x, y]),
-        lambda x, y: np.concatenate([x, y]),
+        lambda x, y: svod.cat([x * 2, y]),
+        lambda x, y: np.concatenate([x * 2, y]),
         lambda n: [fresh(n, 2), fresh(1, 2)],
     ),
     "lookups": (lambda x, i: x[i], lambda x, i: x[i], lambda n: [fresh(40, 3), RNG.integers(0, 40, n)]),

@@ -137,6 +137,38 @@ def test_results_are_kept_together_where_the_operand_was_read_in_between(first: 
     assert both.calls == 1
 
 
+def power(x: svod.Tensor) -> svod.Tensor:
+    return abs(svod.fft.fft(x * 2)).sum()
+
+
+HOST: dict[str, tuple[Callable[[svod.Tensor], svod.Tensor], Callable[[Any], Any]]] = {
+    "fft": (power, lambda a: abs(np.fft.fft(a * 2)).sum()),
+    "there and back": (
+        lambda x: (svod.fft.ifft(svod.fft.fft(x - 1) * 0.5).real + 1).max(),
+        lambda a: (np.fft.ifft(np.fft.fft(a - 1) * 0.5).real + 1).max(),
+    ),
+    "a function of Python": (
+        lambda x: (svod.custom(lambda a: np.sort(a) * 2, x + 1) * 3).mean(),
+        lambda a: (np.sort(a + 1) * 6).mean(),
+    ),
+    "solve": (
+        lambda x: svod.linalg.solve(svod.outer(x, x) * 0.01 + svod.eye(len(x)), x + 1).sum(),
+        lambda a: np.linalg.solve(np.outer(a, a) * 0.01 + np.eye(len(a)), a + 1).sum(),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HOST)
+def test_functions_of_the_host_of_changing_lengths_share_the_kernels_around_them(name: str) -> None:
+    program, expected = HOST[name]
+    svod.clear_caches()
+    random = np.random.default_rng(3)
+    for n in range(8, 40):
+        a = random.random(n)
+        assert float(program(svod.Tensor(a))) == pytest.approx(expected(a), rel=1e-6)
+    assert svod.caches()["kernels"] <= 14
+
+
 def test_results_of_a_loop_are_kept_together() -> None:
     seen = Counted(lambda a: a * 2)
     last, rows = svod.scan(

@@ -7,7 +7,7 @@ import pytest
 
 import svod
 
-SAYS = r"prepare: a value float32\[4, 4\].* was made of input {} and computed by a read before"
+SAYS = r"prepare: a value float32\[4, 4\].* was made of input {} before, by a read or a copy"
 
 
 def ones() -> svod.Tensor:

@@ -127,6 +127,59 @@ def test_a_part_whose_whole_is_gone_is_a_tensor_like_any_other(view: str) -> Non
     assert (part == 7).all()
 
 
+class Held(svod.nn.Module):
+    """Tensors in an attribute, in a list and in an object."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.w = svod.Tensor(np.arange(6, dtype=np.float32))
+        self.parts = [svod.Tensor(np.arange(6, dtype=np.float32))]
+        self.scale = 1
+
+    def forward(self, x: svod.Tensor) -> svod.Tensor:
+        return x * self.w.sum() * self.scale + self.parts[0].sum()
+
+
+@pytest.mark.parametrize("by", ["reshape", "part", "detach"])
+def test_what_only_a_trace_holds_is_not_in_use(by: str) -> None:
+    views: dict[str, Callable[[svod.Tensor], svod.Tensor]] = {
+        "reshape": lambda w: w.reshape(2, 3),
+        "part": lambda w: w[2:],
+        "detach": lambda w: w.detach(),
+    }
+    m, x = Held(), svod.Tensor([1.0, 2.0])
+    f = svod.jit(m)
+    for scale in (1, 2):
+        m.scale = scale
+        for _ in range(3):
+            np.testing.assert_allclose(f(x).numpy(), m(x).numpy())
+    m.w, m.parts = views[by](m.w), [views[by](m.parts[0])]
+    m.w[0] = 50
+    m.parts[0][1] = 70
+    np.testing.assert_allclose(f(x).numpy(), m(x).numpy())
+    m.scale = 1
+    np.testing.assert_allclose(f(x).numpy(), m(x).numpy())
+    # What the program still has is in use.
+    whole = m.w
+    m.w = views[by](m.w)
+    with pytest.raises(svod.ArgumentError, match="view"):
+        m.w[0] = 1
+    assert whole is not m.w
+    np.testing.assert_allclose(f(x).numpy(), m(x).numpy())
+
+
+def test_what_only_garbage_holds_is_not_in_use() -> None:
+    class Pair:
+        pass
+
+    one, other = Pair(), Pair()
+    one.other, other.other, one.whole = other, one, svod.Tensor([1.0, 2.0, 3.0])  # type: ignore[attr-defined]
+    part = one.whole[1:]  # type: ignore[attr-defined]
+    del one, other
+    part[0] = 5
+    assert part.tolist() == [5, 3]
+
+
 def test_what_rebinds_or_copies_is_no_write_to_a_view() -> None:
     x = svod.Tensor([[1.0, 2.0], [3.0, 4.0]])
     y = x[0]

@@ -20,7 +20,7 @@ use svod_ir::lowered::{Lowered, Phase};
 use svod_ir::pass::Pass;
 use svod_ir::size::Variable;
 use svod_ir::target::Target;
-use svod_schedule::{Program, Variants, heuristic_variants, lower_variants, strict_heuristic, values_at};
+use svod_schedule::{Program, Schedule, Variants, heuristic_variants, lower_variants, strict_heuristic, values_at};
 
 /// A kernel, compiled and loaded. It has no state: plans share it.
 pub struct KernelCode {
@@ -92,6 +92,12 @@ impl Optimizer {
             }
             (program, _) => program?,
         };
+        // Loops over the kernel's own axes leave its indices as they are.
+        if !matches!(self, Optimizer::Given(_)) && program.lowered.has_faulty_index() {
+            let plain = Schedule::default();
+            let plain = Variants::from(if variants.rest.is_strict() { plain.strictly() } else { plain });
+            return Ok((lower_variants(kernel, &plain)?, plain));
+        }
         Ok((program, variants))
     }
 }

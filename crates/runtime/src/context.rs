@@ -344,6 +344,15 @@ impl Context {
         }))
     }
 
+    /// Whether a graph has no schedule, but one that differs from it in numbers only was read before.
+    ///
+    /// # Errors
+    /// Leaves that no run could read.
+    pub fn is_variant(&self, graph: &Graph, config: &PrepareConfig) -> Result<bool> {
+        let key = Pass::Key.time(|| GraphKey::new(graph))?;
+        Ok(self.seen_like(graph, &key, config)?.is_some())
+    }
+
     /// What is known of graphs that differ in numbers only from one that a read computes, and the outline of all of them;
     /// none where the graph has a schedule of its own.
     pub(crate) fn seen_like(

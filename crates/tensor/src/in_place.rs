@@ -75,7 +75,7 @@ pub(crate) fn write(tensor: &Tensor, slices: &[&Slice], shape: &[Size], value: &
     let given = match content(&node, shape, value)? {
         Some(given) => given,
         None if is_whole => return Ok(false),
-        None => match computed(tensor, &node, shape, value)? {
+        None => match computed(tensor, &node, shape, value, has_steps(&part))? {
             Some(given) => given,
             None => return Ok(false),
         },
@@ -90,7 +90,7 @@ pub(crate) fn write(tensor: &Tensor, slices: &[&Slice], shape: &[Size], value: &
         }
     };
     let most = match given.content {
-        Content::Number(_) if part.iter().any(|places| places.step != 1) => SPREAD,
+        Content::Number(_) if has_steps(&part) => SPREAD,
         Content::Number(_) => WRITTEN,
         Content::Elements(_) if is_whole => 0,
         Content::Elements(_) => MOVED / node.dtype().bytes(),
@@ -116,13 +116,19 @@ pub(crate) fn write(tensor: &Tensor, slices: &[&Slice], shape: &[Size], value: &
     Ok(done)
 }
 
-/// A small value that is still to be computed, computed: where it is made of nothing but memory that this tensor alone names, and
+/// Whether places are no neighbours: in an expression their distance would be in its code.
+fn has_steps(part: &[Places]) -> bool {
+    part.iter().any(|places| places.step != 1)
+}
+
+/// A small value that is still to be computed, or a larger one for places with steps, computed: where it is made of nothing but memory that this tensor alone names, and
 /// once several others were written, which are expressions until then. What a derivative needs and functions of the host stay
 /// expressions.
-fn computed(tensor: &Tensor, to: &UOp, shape: &[Size], value: &Operand) -> Result<Option<Given>> {
+fn computed(tensor: &Tensor, to: &UOp, shape: &[Size], value: &Operand, steps: bool) -> Result<Option<Given>> {
     let Operand::Tensor(value) = value else { return Ok(None) };
     let node = value.uop().resolved();
-    let few = |shape: &[Size]| shape.iter().product::<Size>().as_usize().is_some_and(|count| count <= COMPUTED);
+    let most = if steps { MOVED / to.dtype().bytes() } else { COMPUTED };
+    let few = |shape: &[Size]| shape.iter().product::<Size>().as_usize().is_some_and(|count| count <= most);
     let here = node.place().is_none() || node.place() == to.place();
     let is_plain = !node.is_memory() && !node.is_watched() && node.trace() == 0 && to.trace() == 0 && !node.calls();
     if !is_plain || !here || !few(shape) || !few(node.shape()) || to.sharding().is_some() || to.dtype().is_complex() {

@@ -38,6 +38,7 @@
 //! | `trace` | functions that are called once to learn their graph |
 //! | `random` | values drawn from the counter-based generator |
 //! | `memory`, `realize`, `plan`, `constants`, `lookups`, `read` | what is in memory: running, and taking values out |
+//! | `pieces`, `joins`, `single`, `folded`, `staged` | reads that need no kernel, or several graphs one after the other |
 
 mod assign;
 mod attention;
@@ -63,6 +64,7 @@ mod host;
 mod in_place;
 mod index;
 mod iterate;
+mod joins;
 mod kept;
 mod linalg;
 mod lookups;
@@ -84,6 +86,7 @@ mod reduce;
 mod scatter;
 mod single;
 mod sources;
+mod staged;
 mod steady;
 pub mod template;
 mod tensor;
@@ -114,6 +117,7 @@ pub use svod_runtime::beam::serve_if_worker;
 pub use svod_runtime::{Feed, Function, Memory, PrepareConfig};
 pub use tensor::Tensor;
 pub use trace::{Comparison, Decision, Facts, Found, Gathered, SizeValues, Trace, Traced};
+pub use view::before_refusals;
 pub use window::Padding;
 
 /// The program of the documentation.

@@ -21,9 +21,11 @@ use crate::sources;
 
 /// Elements that are copied one by one at most, and bytes that are copied in runs: beyond, a kernel is faster.
 const MOST_ELEMENTS: usize = 4096;
-const MOST_BYTES: usize = 1 << 18;
+pub(crate) const MOST_BYTES: usize = 1 << 18;
 /// Bytes of a part that is copied before a kernel reads it.
-const MOST_COPIED: usize = 4096;
+pub(crate) const MOST_COPIED: usize = 4096;
+/// The same where a kernel would be compiled for each part: copying takes less.
+const MOST_FOR_CODE: usize = 1 << 22;
 /// Bytes of a run that is worth a copy of its own.
 const RUN: usize = 64;
 
@@ -152,17 +154,28 @@ impl View {
     /// The elements, of so many bytes each, in row-major order.
     fn copy(&self, from: &[u8], element: usize) -> Vec<u8> {
         let mut to = Vec::with_capacity(self.count() * element);
-        self.runs(|start, run| to.extend_from_slice(&from[start * element..(start + run) * element]));
+        let one_by_one = match element {
+            1 => copy_steps::<1>,
+            2 => copy_steps::<2>,
+            4 => copy_steps::<4>,
+            8 => copy_steps::<8>,
+            16 => copy_steps::<16>,
+            _ => {
+                self.runs(|start, run| to.extend_from_slice(&from[start * element..(start + run) * element]));
+                return to;
+            }
+        };
+        self.lines(|start, count, stride| match stride {
+            1 => to.extend_from_slice(&from[start * element..(start + count) * element]),
+            _ => one_by_one(&mut to, from, start, count, stride),
+        });
         to
     }
 
     /// Calls a function with the first element and the length of each run, in row-major order.
     fn runs(&self, mut each: impl FnMut(usize, usize)) {
-        if self.count() == 0 {
-            return;
-        }
         let run = self.run();
-        let (mut outer, mut within) = (Vec::new(), 1);
+        let (mut outer, mut within) = (Dims::new(), 1);
         for &(extent, stride) in self.dims.iter().rev().filter(|d| d.0 != 1) {
             if within == run {
                 outer.push((extent, stride));
@@ -170,10 +183,30 @@ impl View {
                 within *= extent;
             }
         }
-        // Counters of the outer dimensions, innermost first.
-        let (mut at, mut first) = (vec![0usize; outer.len()], self.first);
+        self.starts(&outer, |start| each(start, run));
+    }
+
+    /// Calls a function with the first element, the number and the distance of those that lie along a line, in row-major order:
+    /// runs, or, where these are single elements, those along the last dimension.
+    fn lines(&self, mut each: impl FnMut(usize, usize, i64)) {
+        if self.run() > 1 {
+            return self.runs(|start, run| each(start, run, 1));
+        }
+        let mut dims = self.dims.iter().rev().copied().filter(|d| d.0 != 1);
+        let (count, stride) = dims.next().unwrap_or((1, 1));
+        let outer: Dims = dims.collect();
+        self.starts(&outer, |start| each(start, count, stride));
+    }
+
+    /// Calls a function with the first element of each of the parts along dimensions, innermost first.
+    fn starts(&self, outer: &[(usize, i64)], mut each: impl FnMut(usize)) {
+        if self.count() == 0 {
+            return;
+        }
+        // Counters of the dimensions.
+        let (mut at, mut first) = (smallvec![0usize; outer.len()] as SmallVec<[usize; 4]>, self.first);
         loop {
-            each(first as usize, run);
+            each(first as usize);
             let mut axis = 0;
             loop {
                 let Some(&(extent, stride)) = outer.get(axis) else { return };
@@ -187,6 +220,18 @@ impl View {
                 axis += 1;
             }
         }
+    }
+}
+
+/// Adds elements, of so many bytes each, that are so far from one another.
+fn copy_steps<const BYTES: usize>(to: &mut Vec<u8>, from: &[u8], start: usize, count: usize, stride: i64) {
+    let before = to.len();
+    to.resize(before + count * BYTES, 0);
+    let mut at = start as i64;
+    for place in to[before..].chunks_exact_mut(BYTES) {
+        let first = at as usize * BYTES;
+        place.copy_from_slice(&from[first..first + BYTES]);
+        at += stride;
     }
 }
 
@@ -310,6 +355,14 @@ fn of_file(node: &UOp) -> UOp {
 
 /// What a node is a small view of.
 fn small_view(node: &UOp) -> Option<(UOp, View)> {
+    let (base, view) = view_of(node)?;
+    let bytes = view.count().saturating_mul(base.dtype().bytes());
+    let in_runs = bytes <= MOST_BYTES && view.run() * base.dtype().bytes() >= RUN;
+    (in_runs || view.count() <= MOST_ELEMENTS).then_some((base, view))
+}
+
+/// What a node is a view of.
+fn view_of(node: &UOp) -> Option<(UOp, View)> {
     let (through, base) = movements(node, true);
     let base = of_file(&base);
     let extents = match base.op() {
@@ -320,12 +373,7 @@ fn small_view(node: &UOp) -> Option<(UOp, View)> {
     for node in through.iter().rev() {
         view = view.moved(node.op())?;
     }
-    if view.beyond.is_some() {
-        return None;
-    }
-    let bytes = view.count().saturating_mul(base.dtype().bytes());
-    let in_runs = bytes <= MOST_BYTES && view.run() * base.dtype().bytes() >= RUN;
-    (in_runs || view.count() <= MOST_ELEMENTS).then_some((base, view))
+    view.beyond.is_none().then_some((base, view))
 }
 
 /// A copy of the small part of memory that a node is, and the leaf that it is a part of; nothing of any other node, and of
@@ -334,12 +382,28 @@ pub(crate) fn part(node: &UOp) -> Result<Option<(Buffer, Leaf)>> {
     if !(node.op().is_movement() || node.op().is_mark() || matches!(node.op(), Op::Contiguous)) {
         return Ok(None);
     }
-    let Some((base, view)) = small_view(node) else { return Ok(None) };
-    let Some((leaf, buffer)) = lasting(&base)? else { return Ok(None) };
+    let Some((bytes, leaf)) = elements(node)? else { return Ok(None) };
+    let copy = Buffer::from_bytes(device_of(node)?.allocator(), leaf.dtype(), &bytes)?;
+    Ok(Some((copy, leaf)))
+}
+
+/// The elements of memory that does not change, or of a small part of it, in row-major order, and the leaf whose they are;
+/// nothing of any other node.
+pub(crate) fn elements(node: &UOp) -> Result<Option<(Vec<u8>, Leaf)>> {
+    // The distances of others would be in a kernel's code.
+    let stepped = || if is_stepped(node) { view_of(node) } else { None };
+    match small_view(node).or_else(stepped) {
+        Some((base, view)) => elements_of(&base, &view),
+        None => Ok(None),
+    }
+}
+
+/// The elements of a view of memory that does not change, and the leaf.
+fn elements_of(base: &UOp, view: &View) -> Result<Option<(Vec<u8>, Leaf)>> {
+    let Some((leaf, buffer)) = lasting(base)? else { return Ok(None) };
     let element = leaf.dtype().bytes();
     let bytes = buffer.with_bytes(|from| view.copy(from, element))?;
-    let copy = Buffer::from_bytes(device_of(node)?.allocator(), leaf.dtype(), &bytes)?;
-    Ok(Some((copy, leaf.clone())))
+    Ok(Some((bytes, leaf.clone())))
 }
 
 /// The value of a node that has elements of a leaf's, which a plan that is given that one would not follow.
@@ -411,6 +475,40 @@ pub(crate) fn copy_parts(graph: &Graph) -> Result<bool> {
         found = true;
     }
     Ok(found)
+}
+
+/// Copies the parts of memory that a graph reads, or is, whose distances from one element to the next are in its code, and says
+/// whether there were any.
+pub(crate) fn copy_steps_of(graph: &Graph) -> Result<bool> {
+    let mut found = false;
+    for node in graph.nodes().iter().filter(|node| is_stepped(node)) {
+        let Some((base, view)) = view_of(node) else { continue };
+        let Some((bytes, leaf)) = elements_of(&base, &view)? else { continue };
+        let Some(claim) = node.try_claim() else { continue };
+        let copy = Buffer::from_bytes(device_of(node)?.allocator(), leaf.dtype(), &bytes)?;
+        claim.force(made_of(&leaf, copy, node)?)?;
+        found = true;
+    }
+    Ok(found)
+}
+
+/// Whether a graph reads such parts.
+pub(crate) fn has_steps(graph: &Graph) -> bool {
+    graph.nodes().iter().any(|node| matches!(node.op(), Op::Shrink(_))) && graph.nodes().iter().any(is_stepped)
+}
+
+/// Whether a node is a part of memory with a distance from one element to the next that no shape tells.
+fn is_stepped(node: &UOp) -> bool {
+    // `x[::3]` is the first of each row of three.
+    let Op::Reshape(_) = node.op() else { return false };
+    let Some(first) = node.source().filter(|first| matches!(first.op(), Op::Shrink(_))) else { return false };
+    if !first.source().is_some_and(|rows| matches!(rows.op(), Op::Reshape(_))) {
+        return false;
+    }
+    let Some((base, view)) = view_of(node) else { return false };
+    let bytes = view.count().saturating_mul(base.dtype().bytes());
+    let is_memory = base.op().leaf().is_some_and(|leaf| leaf.class().is_constant());
+    is_memory && view.run() < view.count() && bytes > MOST_COPIED && bytes <= MOST_FOR_CODE
 }
 
 /// What a node is a small part of, and the graph of that, where all of it is worth computing: other parts of it will be

@@ -11,6 +11,7 @@ use svod_runtime::{Context, Memory, PrepareConfig, Repeated};
 use crate::devices::{joined, spread};
 use crate::error::{ErrorKind, Result, TensorError};
 use crate::folded;
+use crate::joins;
 use crate::kept;
 use crate::lookups::Lookups;
 use crate::memory::{bound_leaf, class_of, device_of, extents_of, filled, leaf_over};
@@ -18,6 +19,7 @@ use crate::output;
 use crate::pieces;
 use crate::read::{NO_MEMORY, buffer_of};
 use crate::sources;
+use crate::staged;
 use crate::tensor::Tensor;
 use crate::trace;
 
@@ -104,8 +106,31 @@ pub(crate) fn compute_whole(node: &UOp) -> Result<bool> {
     Ok(true)
 }
 
-/// Computes nodes as one graph, which may be walked already, and forces them.
+/// Computes nodes, whose graph may be walked already, and forces them: as one graph, but for what functions of the host are
+/// called with.
 fn compute_all(nodes: &[UOp], walked: Option<Graph>, config: impl FnOnce() -> Arc<PrepareConfig>) -> Result<()> {
+    if !nodes.iter().any(UOp::calls) {
+        return compute_together(nodes, walked, config);
+    }
+    let config = config();
+    // Schedules that are given are of the kernels of one graph.
+    if config.schedules.is_empty() {
+        for step in staged::steps(&walked.unwrap_or_else(|| Graph::new(nodes))) {
+            let mut pending = Vec::with_capacity(step.len());
+            for node in step {
+                match read_value(&node.resolved())? {
+                    Some(value) => node.force(value).map(drop)?,
+                    None => pending.push(node),
+                }
+            }
+            compute_together(&pending, None, || config.clone())?;
+        }
+    }
+    compute_together(nodes, None, || config)
+}
+
+/// Computes nodes as one graph, which may be walked already, and forces them.
+fn compute_together(nodes: &[UOp], walked: Option<Graph>, config: impl FnOnce() -> Arc<PrepareConfig>) -> Result<()> {
     let mut mine: Vec<Claim> = Vec::new();
     for (_, claimed) in UOp::claim_all(nodes, &is_stopped) {
         match claimed {
@@ -134,7 +159,7 @@ fn compute(mut mine: Vec<Claim>, walked: Option<Graph>, config: &Arc<PrepareConf
     if output::await_runs(&graph)? {
         graph = Graph::new(&asked);
     }
-    if pieces::copy_parts(&graph)? {
+    if pieces::copy_parts(&graph)? | joins::copy(&graph)? {
         graph = Graph::new(&asked);
     }
     let beside: Vec<Claim> = kept::beside(&graph).iter().filter_map(UOp::try_claim).collect();
@@ -154,6 +179,13 @@ fn compute(mut mine: Vec<Claim>, walked: Option<Graph>, config: &Arc<PrepareConf
             graph.with_roots(roots)
         };
         return force(mine.into_iter().chain(further), &graph, outputs);
+    }
+    if structure.is_some()
+        && pieces::has_steps(&graph)
+        && Context::global().is_variant(&graph, config)?
+        && pieces::copy_steps_of(&graph)?
+    {
+        return compute(mine, None, config);
     }
     let done = compute_anew(mine, graph, structure.is_some(), config)?;
     if let (Some((graph, further)), Some(structure)) = (done, structure) {
@@ -326,13 +358,16 @@ fn under_shape_of(node: &UOp, leaf: &Leaf) -> Result<UOp> {
     pieces::made_of(leaf, elements, node)
 }
 
-/// The value of what a read needs no kernel for: [`without_kernel`], and a small part of memory that does not change.
+/// The value of what a read needs no kernel for: [`without_kernel`], and small parts of memory that does not change, one or
+/// several of them joined.
 fn read_value(node: &UOp) -> Result<Option<UOp>> {
     if let Some(value) = without_kernel(node)? {
         return Ok(Some(value));
     }
-    let Some((part, leaf)) = pieces::part(node)? else { return Ok(None) };
-    pieces::made_of(&leaf, part, node).map(Some)
+    match pieces::part(node)? {
+        Some((part, leaf)) => pieces::made_of(&leaf, part, node).map(Some),
+        None => joins::value(node),
+    }
 }
 
 /// Memory of symbolic extents that no run has given a value, nor anybody an element, on the devices to which the

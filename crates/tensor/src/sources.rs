@@ -60,7 +60,7 @@ pub(crate) fn check_followed(graph: &Graph, inputs: &[Leaf], position: impl Fn(u
             let made = node.origin().map(|line| format!(", made at {line},")).unwrap_or_default();
             let (value, input) = (show_typed(node.dtype(), node.shape()), position(i));
             let message = format!(
-                "a value {value}{made} was made of input {input} and computed by a read before, so that the plan would not \
+                "a value {value}{made} was made of input {input} before, by a read or a copy, so that the plan would not \
                  follow the input: build it anew and prepare it before it is read, or call its realize() to make it a constant"
             );
             return Err(TensorError::value("prepare", message));

@@ -3,7 +3,7 @@
 //! A tensor is a value: writing to `h[0]` could not change `h`, from which it was taken. Who writes to it most
 //! likely expects that it does, so that such a write is an error as long as somebody has the other tensor.
 
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use crate::error::{Result, TensorError};
 use crate::tensor::{Handle, Tensor};
@@ -14,6 +14,15 @@ pub(crate) struct View {
     by: &'static str,
     base: Weak<Handle>,
     of: Option<Arc<View>>,
+}
+
+/// Lets go of tensors that nobody has but caches.
+static RELEASE: OnceLock<fn()> = OnceLock::new();
+
+/// Has this function called before a write to a view is refused: what is in use by caches alone, or by what a garbage
+/// collector has yet to find, is not in use. The first one given stays.
+pub fn before_refusals(release: fn()) {
+    RELEASE.get_or_init(|| release);
 }
 
 impl Tensor {
@@ -41,14 +50,27 @@ impl Tensor {
         self.check_no_file(op)
     }
 
+    /// Whether the handle is a view of a tensor that something has. What gathers a gradient of its own is a tensor of its
+    /// own, as after `x.to(device).requires_grad_()`.
+    fn is_view_in_use(&self) -> bool {
+        self.handle().view().and_then(in_use).is_some() && !(self.requires_grad() && self.is_leaf())
+    }
+
+    /// Whether the handle may be written to, by what holds now.
+    pub(crate) fn is_writable(&self) -> bool {
+        !self.is_view_in_use() && self.check_no_file("assign").is_ok()
+    }
+
     /// # Errors
     /// Where the handle is a view of a tensor in use.
     fn check_no_view(&self, op: &'static str) -> Result<()> {
-        let Some(view) = self.handle().view().and_then(in_use) else { return Ok(()) };
-        // What gathers a gradient of its own is a tensor of its own, as after `x.to(device).requires_grad_()`.
-        if self.requires_grad() && self.is_leaf() {
+        if !self.is_view_in_use() {
             return Ok(());
         }
+        if let Some(release) = RELEASE.get() {
+            release();
+        }
+        let Some(view) = self.handle().view().and_then(in_use) else { return Ok(()) };
         let Some(base) = view.base.upgrade() else { return Ok(()) };
         let of = Tensor::of_handle(base).described();
         let (by, instead) = match view.by {

@@ -31,7 +31,7 @@ pub use guard::Guard;
 pub use product::{Product, ProductOperand};
 pub use verify::{PhaseError, VerifyError};
 
-use crate::expr::{ExprId, ExprPool, Mem, ParamId, TempId};
+use crate::expr::{Expr, ExprId, ExprPool, Mem, ParamId, TempId};
 use crate::kernel::Param;
 use crate::size::{Size, Variable};
 use svod_dtype::{Const, DType};
@@ -229,4 +229,12 @@ pub struct Lowered {
     pub guards: Vec<Guard>,
     /// Those of a variant run one after the other, and variants follow one another.
     pub phases: Vec<Phase>,
+}
+
+impl Lowered {
+    /// Whether an index has no value, because the loops that it is made of make its expression longer than sizes are.
+    pub fn has_faulty_index(&self) -> bool {
+        let is_faulty = |expr: &Expr| matches!(expr, Expr::Index(size) if size.fault().is_some());
+        self.phases.iter().any(|phase| phase.exprs.iter().any(|(_, expr)| is_faulty(expr)))
+    }
 }

@@ -93,10 +93,22 @@ impl PyTensor {
 
 /// Adds the functions that go with methods to the module.
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    svod_tensor::before_refusals(let_go);
     pair::register(module)?;
     complex::register(module)?;
     elementwise::register(module)?;
     reduce::register(module)
+}
+
+/// Lets tensors go that nobody has but jitted functions and garbage.
+fn let_go() {
+    Python::attach(|py| {
+        let done = py.import(pyo3::intern!(py, "svod._jit")).and_then(|module| module.call_method0("_let_go"));
+        // A write is refused where that fails.
+        if let Err(error) = done {
+            error.write_unraisable(py, None);
+        }
+    });
 }
 
 /// A device by name; an error for an unknown one.

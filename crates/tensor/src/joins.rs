@@ -1,0 +1,214 @@
+//! What is joined of small parts of memory and of numbers, as `cat`, `roll` and `stack` do: copied by the host, without a kernel.
+//!
+//! A join is a chain of choices by position along one axis, each between all that comes before and one more part, which
+//! lies padded at its place (`UOp::concat`).
+
+use smallvec::SmallVec;
+use svod_device::Buffer;
+use svod_ir::alu::Alu;
+use svod_ir::graph::{Graph, Leaf, Op, UOp};
+use svod_ir::size::Size;
+use svod_runtime::sources_of;
+
+use crate::error::Result;
+use crate::memory::{class_of, device_of, leaf_over};
+use crate::pieces::{self, MOST_BYTES, MOST_COPIED};
+use crate::sources;
+
+/// Parts that are joined at most.
+const MOST_PARTS: usize = 64;
+
+/// Values one after the other along an axis.
+struct Join {
+    axis: usize,
+    extents: SmallVec<[usize; 4]>,
+    /// The last one first, each with its extent along the axis.
+    parts: SmallVec<[(UOp, usize); 4]>,
+}
+
+/// The join that a node is.
+fn join(node: &UOp) -> Option<Join> {
+    let Op::Alu(Alu::Where) = node.op() else { return None };
+    let axis = split_axis(node.sources().first()?)?;
+    let extents: SmallVec<[usize; 4]> = node.shape().iter().map(Size::as_usize).collect::<Option<_>>()?;
+    let (mut end, mut parts, mut node) = (extents[axis], SmallVec::new(), node.clone());
+    while let Op::Alu(Alu::Where) = node.op() {
+        let sources = node.sources();
+        let [is_before, before, part] = &sources[..] else { return None };
+        let (part, start, length) = placed(part, axis)?;
+        let follows = start + length == end && is_split(is_before, axis, &extents, start);
+        if !follows || parts.len() == MOST_PARTS {
+            return None;
+        }
+        parts.push((part, length));
+        (end, node) = (start, before.clone());
+    }
+    let (part, start, length) = placed(&node, axis)?;
+    parts.push((part, length));
+    (start == 0 && length == end).then_some(Join { axis, extents, parts })
+}
+
+/// A value that is padded with zeros along an axis only: where it begins, and how long it is.
+fn placed(node: &UOp, axis: usize) -> Option<(UOp, usize, usize)> {
+    let Op::Pad(by, _) = node.op() else { return None };
+    let others = || by.iter().enumerate().filter(|(i, _)| *i != axis);
+    if others().any(|(_, (before, after))| *before != Size::ZERO || *after != Size::ZERO) {
+        return None;
+    }
+    let part = node.source()?;
+    let length = part.shape()[axis].as_usize()?;
+    Some((part, by[axis].0.as_usize()?, length))
+}
+
+/// The axis along which a condition tells positions from others.
+fn split_axis(condition: &UOp) -> Option<usize> {
+    let sources = condition.sources();
+    let mut position = sources.first()?.clone();
+    let rank = position.rank();
+    while let Op::Expand(_) = position.op() {
+        position = position.source()?;
+    }
+    // Its other extents are 1, as far as there are any.
+    let own = position.shape().iter().position(|n| *n != Size::ONE)?;
+    Some(rank - position.rank() + own)
+}
+
+/// Whether a condition holds for the positions along an axis that are below a number.
+fn is_split(condition: &UOp, axis: usize, extents: &[usize], at: usize) -> bool {
+    let sources = condition.sources();
+    let (Op::Alu(Alu::Lt), [position, boundary]) = (condition.op(), &sources[..]) else { return false };
+    let is_boundary = boundary.uniform().is_some_and(|n| n.dtype().is_int() && n.as_i128() == at as i128);
+    if !is_boundary || split_axis(condition) != Some(axis) {
+        return false;
+    }
+    let mut node = position.clone();
+    loop {
+        node = match (node.op(), node.source()) {
+            (Op::Range(count), _) => return count.as_usize() == Some(extents[axis]),
+            // Dimensions of one element around the positions, as the axis says that there are no others.
+            (Op::Expand(_), Some(source)) => source,
+            (Op::Reshape(_), Some(source)) if source.rank() == 1 => source,
+            _ => return false,
+        }
+    }
+}
+
+/// What joins small parts of memory that does not change, and numbers, as the value of a node that has these elements; nothing of
+/// any other node, nor where it has more bytes than these.
+fn copied(node: &UOp, of: &UOp, most: usize) -> Result<Option<UOp>> {
+    if node.trace() != 0 || node.sharding().is_some() {
+        return Ok(None);
+    }
+    let element = node.dtype().bytes();
+    let Some(Join { axis, extents, parts }) = join(node) else { return Ok(None) };
+    let bytes = extents.iter().fold(element, |n, extent| n.saturating_mul(*extent));
+    if bytes == 0 || bytes > most {
+        return Ok(None);
+    }
+    let mut to = vec![0u8; bytes];
+    // Elements behind the axis, and what a step along the dimensions before it is.
+    let behind = element * extents[axis + 1..].iter().product::<usize>();
+    let row = behind * extents[axis];
+    let mut leaves: SmallVec<[Leaf; 4]> = SmallVec::new();
+    let mut end = row;
+    for (part, length) in parts {
+        let (width, start) = (length * behind, end - length * behind);
+        end = start;
+        if width == 0 {
+            continue;
+        }
+        if let Some(number) = part.uniform() {
+            let number = number.to_le_bytes();
+            let rows = to.chunks_exact_mut(row).flat_map(|row| row[start..start + width].chunks_exact_mut(element));
+            rows.for_each(|place| place.copy_from_slice(&number[..element]));
+            continue;
+        }
+        let Some((from, leaf)) = pieces::elements(&part)? else { return Ok(None) };
+        let rows = to.chunks_exact_mut(row).zip(from.chunks_exact(width));
+        rows.for_each(|(row, from)| row[start..start + width].copy_from_slice(from));
+        leaves.push(leaf);
+    }
+    // What is made of numbers alone follows from constants.
+    if leaves.is_empty() {
+        return Ok(None);
+    }
+    let memory = Buffer::from_bytes(device_of(node)?.allocator(), node.dtype(), &to)?;
+    let value = leaf_over(memory.into(), class_of(of), of.shape_arc().clone())?;
+    sources::note(&value, &sources_of(leaves.iter()))?;
+    Ok(Some(value))
+}
+
+/// The value of a node that joins small parts of memory, or has the elements of a join under another shape, where a read needs
+/// no kernel for it.
+pub(crate) fn value(node: &UOp) -> Result<Option<UOp>> {
+    let mut joined = node.clone();
+    while let Op::Reshape(_) | Op::Contiguous = joined.op() {
+        let Some(source) = joined.source() else { return Ok(None) };
+        joined = source;
+    }
+    copied(&joined, node, MOST_BYTES)
+}
+
+/// Computes what a graph joins of small parts of memory, so that its structure does not depend on where they are, and says
+/// whether there was anything.
+pub(crate) fn copy(graph: &Graph) -> Result<bool> {
+    let joins = |node: &&UOp| matches!(node.op(), Op::Alu(Alu::Where));
+    if !graph.nodes().iter().any(|node| matches!(node.op(), Op::Pad(..))) {
+        return Ok(false);
+    }
+    let mut found = false;
+    for node in graph.nodes().iter().filter(joins) {
+        let Some(value) = copied(node, node, MOST_COPIED)? else { continue };
+        let Some(claim) = node.try_claim() else { continue };
+        claim.force(value)?;
+        found = true;
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::tensor::Tensor;
+
+    fn joined(tensor: &Tensor) -> Option<Vec<f32>> {
+        let value = value(&tensor.uop()).unwrap()?;
+        Some(Tensor::from_uop(value).to_vec().unwrap())
+    }
+
+    fn tensor(from: i32, shape: &[usize]) -> Tensor {
+        let count: usize = shape.iter().product();
+        let elements: Vec<f32> = (from..).take(count).map(|n| n as f32).collect();
+        Tensor::from_slice(&elements, shape).unwrap()
+    }
+
+    #[test]
+    fn parts_of_memory_and_numbers_are_joined() {
+        let (a, b) = (tensor(1, &[2, 2]), tensor(5, &[2, 1]));
+        let zeros = Tensor::full(&[2, 1], 0.0, Some(svod_dtype::DType::F32)).unwrap();
+        assert_eq!(joined(&Tensor::cat(&[&a, &a], 0).unwrap()).unwrap(), [1.0, 2.0, 3.0, 4.0, 1.0, 2.0, 3.0, 4.0]);
+        assert_eq!(joined(&Tensor::cat(&[&a, &b], 1).unwrap()).unwrap(), [1.0, 2.0, 5.0, 3.0, 4.0, 6.0]);
+        let three = Tensor::cat(&[&zeros, &a, &b], 1).unwrap();
+        assert_eq!(joined(&three).unwrap(), [0.0, 1.0, 2.0, 5.0, 0.0, 3.0, 4.0, 6.0]);
+        assert_eq!(joined(&Tensor::stack(&[&b, &b], 1).unwrap()).unwrap(), [5.0, 5.0, 6.0, 6.0]);
+        assert_eq!(joined(&tensor(0, &[5]).roll(2, 0).unwrap()).unwrap(), [3.0, 4.0, 0.0, 1.0, 2.0]);
+        assert_eq!(joined(&a.transpose(0, 1).unwrap().roll(1, 0).unwrap()).unwrap(), [2.0, 4.0, 1.0, 3.0]);
+    }
+
+    #[test]
+    fn other_choices_are_left_to_kernels() {
+        let (a, b) = (tensor(1, &[2]), tensor(5, &[2]));
+        assert_eq!(joined(&Tensor::cat(&[&a, &b.add(1.0).unwrap()], 0).unwrap()), None);
+        let position = Tensor::from_uop(UOp::range(4).unwrap());
+        let pad = |t: &Tensor, before: i64| {
+            let by = vec![(Size::from(before), Size::from(2 - before))];
+            Tensor::from_uop(t.uop().pad(by, svod_dtype::Const::zero(t.dtype())).unwrap())
+        };
+        let chosen = |limit: i64| pad(&a, 0).where_(&position.lt(limit).unwrap(), pad(&b, 2)).unwrap();
+        assert_eq!(joined(&chosen(2)).unwrap(), [1.0, 2.0, 5.0, 6.0]);
+        assert_eq!(joined(&chosen(1)), None);
+        assert_eq!(joined(&chosen(3)), None);
+        assert_eq!(chosen(3).to_vec::<f32>().unwrap(), [1.0, 2.0, 0.0, 6.0]);
+    }
+}
