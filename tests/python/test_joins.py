@@ -74,10 +74,10 @@ def test_a_join_follows_nothing_once_it_was_read() -> None:
     x[0] = 5
     assert joined.tolist() == [1, 2, 3, 1, 2, 3] and svod.cat([x, x]).tolist() == [5, 2, 3, 5, 2, 3]
     # A plan would not follow its input.
+    y = svod.Tensor([1.0, 2.0])
+    both = svod.cat([y, y])
+    both.numpy()
     with pytest.raises(svod.ArgumentError, match="made of input 0"):
-        y = svod.Tensor([1.0, 2.0])
-        both = svod.cat([y, y])
-        both.numpy()
         svod.prepare(both * 2, y * 1, inputs=[y])
 
 
