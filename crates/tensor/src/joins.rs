@@ -62,8 +62,8 @@ fn placed(node: &UOp, axis: usize) -> Option<(UOp, usize, usize)> {
 
 /// The axis along which a condition tells positions from others.
 fn split_axis(condition: &UOp) -> Option<usize> {
-    let sources = condition.sources();
-    let mut position = sources.first()?.clone();
+    let Op::Alu(Alu::Lt) = condition.op() else { return None };
+    let mut position = condition.source()?;
     let rank = position.rank();
     while let Op::Expand(_) = position.op() {
         position = position.source()?;
@@ -76,7 +76,7 @@ fn split_axis(condition: &UOp) -> Option<usize> {
 /// Whether a condition holds for the positions along an axis that are below a number.
 fn is_split(condition: &UOp, axis: usize, extents: &[usize], at: usize) -> bool {
     let sources = condition.sources();
-    let (Op::Alu(Alu::Lt), [position, boundary]) = (condition.op(), &sources[..]) else { return false };
+    let [position, boundary] = &sources[..] else { return false };
     let is_boundary = boundary.uniform().is_some_and(|n| n.dtype().is_int() && n.as_i128() == at as i128);
     if !is_boundary || split_axis(condition) != Some(axis) {
         return false;
@@ -210,5 +210,21 @@ mod tests {
         assert_eq!(joined(&chosen(1)), None);
         assert_eq!(joined(&chosen(3)), None);
         assert_eq!(chosen(3).to_vec::<f32>().unwrap(), [1.0, 2.0, 0.0, 6.0]);
+        // Conditions of another kind, whose operands may have other shapes.
+        let rows = tensor(0, &[3, 4]);
+        for condition in
+            [rows.cast(svod_dtype::DType::Bool).unwrap().any(Some(&[0]), false).unwrap(), position.eq(1).unwrap()]
+        {
+            assert_eq!(joined(&pad(&a, 0).where_(&condition, pad(&b, 2)).unwrap()), None);
+        }
+        assert_eq!(
+            joined(
+                &Tensor::full::<i64>(&[], 1.0, None)
+                    .unwrap()
+                    .where_(&rows.any(Some(&[0, 1]), false).unwrap(), 2.0)
+                    .unwrap()
+            ),
+            None
+        );
     }
 }
