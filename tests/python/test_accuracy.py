@@ -477,6 +477,20 @@ def test_activations_of_narrow_floats_are_rounded_once(name: str, dtype: str) ->
     assert np.max(error / narrow_units(exact[normal], kind)) <= 0.51
 
 
+@pytest.mark.parametrize("name", ["sigmoid", "softplus"])
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_activations_are_exact_to_two_units(name: str, sign: int) -> None:
+    """Every 13th number of a size from 2**-8 to 2**7."""
+    mine, right, _ = ACTIVATIONS[name]
+    first, last = np.float32([2.0**-8, 2.0**7]).view(np.uint32)
+    x = sign * np.arange(first, last, 13, dtype=np.uint32).view(np.float32)
+    wide = x.astype(np.float64)
+    exact = np.exp(wide) / (1 + np.exp(wide)) if name == "sigmoid" and sign < 0 else right(wide)
+    _, exponents = np.frexp(exact)
+    units = np.ldexp(1.0, np.maximum(exponents - 24, -149))
+    assert np.max(np.abs(mine(svod.Tensor(x)).numpy() - exact) / units) <= 2
+
+
 def test_activations_of_narrow_floats_are_those_of_pytorch() -> None:
     torch: Any = pytest.importorskip("torch")
     rng = np.random.default_rng(0)

@@ -31,6 +31,12 @@ EDGES: dict[str, tuple[Function, list[float], list[float]]] = {
         [1.0, 2.0, 3.0],
         [-EULER, 2 * (1 - EULER), 3 * (1.5 - EULER)],
     ),
+    "lgamma at its poles": (
+        lambda xp, F, x: xp.lgamma(x),
+        [0.0, -0.0, -1.0, -7.0, np.inf],
+        [-np.inf, np.inf, np.nan, np.nan, np.inf],
+    ),
+    "digamma at its poles": (lambda xp, F, x: xp.digamma(x), [0.0, -0.0], [np.inf, np.inf]),
     "digamma of negative halves": (lambda xp, F, x: xp.digamma(x), [-0.5, 1.0], [8.934802200544679, np.pi**2 / 3]),
     "power 0": (lambda xp, F, x: x**0, [0.0, -1.0], [0, 0]),
     "power 1": (lambda xp, F, x: x**1, [0.0, -1.0], [1, 2]),

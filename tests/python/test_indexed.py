@@ -211,6 +211,16 @@ def test_short_rows_are_sorted_by_counting(dtype: str) -> None:
             np.testing.assert_array_equal(x.cast("float64").topk(3)[0].isnan().sum().item(), min(np.isnan(a).sum(), 3))
 
 
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_searchsorted_of_stacks(side: str) -> None:
+    rng = np.random.default_rng(5)
+    x, v = np.sort(rng.integers(0, 9, (2, 3, 37)).astype(np.float32), -1), rng.integers(-1, 10, (2, 3, 12)).astype("f4")
+    x[1, 2, -3:], v[1, 2, 0], v[0, 0, :2] = np.nan, np.nan, [np.inf, np.nan]
+    want = [[np.searchsorted(one, at, side) for one, at in zip(*both, strict=True)] for both in zip(x, v, strict=True)]
+    check(svod.searchsorted(svod.Tensor(x), svod.Tensor(v), side=side), np.asarray(want))
+    assert svod.searchsorted(svod.zeros(2, 0), svod.zeros(2, 3)).tolist() == [[0, 0, 0]] * 2
+
+
 def test_searchsorted_and_unique() -> None:
     x = np.sort(data((1000,), "int32"))
     v = data((7, 9), "int32", 3)

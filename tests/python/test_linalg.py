@@ -120,6 +120,20 @@ def test_exponentials() -> None:
         close(linalg.expm(svod.Tensor(x)), scipy.expm(x), 100)
 
 
+@pytest.mark.parametrize("dtype", TYPES)
+def test_exponentials_of_a_stack_are_those_of_each(dtype: Any) -> None:
+    """Squared as often as each needs, which the run decides; also where derivatives or maps let it be all of them."""
+    scipy = pytest.importorskip("scipy.linalg")
+    x = draw(4, 3, 3, dtype=dtype) * np.asarray([0, 1e-3, 1, 20], np.float32)[:, None, None]
+    want = np.stack([scipy.expm(one.astype(np.result_type(dtype, np.float64))) for one in x]).astype(dtype)
+    of_variable = linalg.expm(svod.Tensor(x).requires_grad_()).detach()
+    for found in (linalg.expm(svod.Tensor(x)), svod.jit(linalg.expm)(svod.Tensor(x)), of_variable):
+        for one, right in zip(found.numpy(), want, strict=True):
+            close(one, right, 300)
+    if not np.iscomplexobj(x):
+        close(svod.vmap(linalg.expm)(svod.Tensor(x))[2], want[2], 300)
+
+
 def test_what_has_no_factors_is_an_error_of_the_run() -> None:
     zero = svod.zeros(2, 2)
     for call in (lambda: linalg.inv(zero), lambda: linalg.cholesky(zero - svod.eye(2))):

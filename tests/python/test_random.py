@@ -242,3 +242,18 @@ def test_generators_in_jit() -> None:
         return x + svod.rand(2, generator=g.manual_seed(9))
 
     assert reseeded(svod.zeros(2)).tolist() == reseeded(svod.zeros(2)).tolist()
+
+
+def test_positions_are_drawn_in_proportion_to_weights() -> None:
+    """Of many, for each row; never one without weight, first, last, or where sums begin anew."""
+    rng = np.random.default_rng(3)
+    weights = rng.random((3, 700)).astype(np.float32) * 10.0 ** rng.integers(-3, 3, (3, 1))
+    weights[:, ::3] = 0
+    weights[:, -5:] = 0
+    drawn = svod.multinomial(svod.Tensor(weights), 100_000, replacement=True, generator=svod.Generator(4)).numpy()
+    for of_row, row in zip(weights, drawn, strict=True):
+        counts, expected = np.bincount(row, minlength=700), 100_000 * of_row / of_row.sum()
+        assert not counts[of_row == 0].any()
+        there = of_row > 0
+        chi_squared = ((counts - expected)[there] ** 2 / expected[there]).sum()
+        assert abs(chi_squared - there.sum() + 1) < 5 * np.sqrt(2 * there.sum())

@@ -267,8 +267,14 @@ impl Tensor {
             }
             let positive = x.ge(0)?;
             let e = Tensor::select(&positive, x.neg()?, x)?.exp()?;
-            let numerator = Tensor::select(&positive, 1, &e)?;
-            numerator.mul(e.add(1)?.reciprocal()?)
+            let sum = e.add(1)?;
+            let ratio = Tensor::select(&positive, 1, &e)?.div(&sum)?;
+            if self.dtype().is_float() && x.dtype() != self.dtype() {
+                return Ok(ratio); // It is rounded to fewer digits.
+            }
+            // What is too much where the sum was rounded: of 1 / (1 + e) a line is near enough.
+            let share = lost(&e, &sum)?.mul(e.mul(-0.5)?.add(1)?)?;
+            ratio.sub(ratio.mul(share)?.detach()?)
         })
     }
 
@@ -299,12 +305,10 @@ impl Tensor {
     pub fn softplus(&self) -> Result<Tensor> {
         self.rounded_once(|x| {
             let e = Tensor::select(&x.gt(0)?, x.neg()?, x)?.exp()?;
-            // log(1 + e), also where e is lost in the sum: see Goldberg (1991), theorem 4. What the rounding of
-            // the sum is mended by is no function of e as far as derivatives go.
+            // log(1 + e), also where e is lost in the sum. What the rounding of the sum is mended by is no function of e
+            // as far as derivatives go.
             let sum = e.add(1)?;
-            let is_lost = sum.eq(1)?;
-            let mended = Tensor::select(&is_lost, 1, e.div(sum.sub(1)?)?)?.detach()?;
-            Tensor::select(&is_lost, &e, sum.log()?.mul(mended)?)?.add(x.relu()?)
+            sum.log()?.add(lost(&e, &sum)?.div(&sum)?.detach()?)?.add(x.relu()?)
         })
     }
 
@@ -487,6 +491,11 @@ impl Tensor {
     pub(crate) fn as_float(&self) -> Result<Tensor> {
         if self.dtype().is_inexact() { Ok(Tensor::from_uop(self.uop())) } else { self.cast(DEFAULT_FLOAT) }
     }
+}
+
+/// What is missing of a number up to 1 in its sum with 1, which was rounded.
+fn lost(e: &Tensor, sum: &Tensor) -> Result<Tensor> {
+    e.sub(sum.sub(1)?)
 }
 
 fn truth(operand: impl Into<Operand>) -> Result<Tensor> {

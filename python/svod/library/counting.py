@@ -18,6 +18,7 @@ from svod._svod import (
     cat,
     float32,
     full,
+    stack,
     where,
     zeros,
 )
@@ -65,9 +66,10 @@ def bincount(x: Tensor, /, weights: Tensor | None = None, minlength: int = 0) ->
     >>> svod.bincount(svod.Tensor([1, 3, 1])).tolist()
     [0, 2, 0, 1]
     """
-    if x.numel() and x.min().item() < 0:
+    least, greatest = stack([x.min(), x.max()]).tolist() if x.numel() else (0, -1)
+    if least < 0:
         raise ArgumentError("bincount: input: integers that are not negative are expected")
-    length = max(minlength, int(x.max().item()) + 1 if x.numel() else 0)
+    length = max(minlength, int(greatest) + 1)
     if weights is not None and not weights.dtype.is_floating_point:
         weights = weights.double()
     return x._bincount(weights, minlength=length)

@@ -37,6 +37,7 @@ from svod._svod import (
 from svod.library.elementwise import nextafter
 from svod.library.gammas import _behind_log
 from svod.library.manipulation import _extents, broadcast_shapes
+from svod.library.searching import searchsorted
 from svod.library.special import erfinv, lgamma
 
 __all__ = [
@@ -212,11 +213,23 @@ def multinomial(
             raise ArgumentError("multinomial: input: a weight is negative, infinite or NaN")
         if weights.size and not weights.any(-1).all():
             raise ArgumentError("multinomial: input: weights that are all zero")
-    logits = x.cast(float64).log()
     if replacement:
-        drawn = categorical(logits, (num_samples,), generator=generator)
-        return drawn.movedim(0, -1)
-    return (logits + _gumbel(x, x.shape, generator)).topk(num_samples, -1).indices
+        return _by_sums(x.cast(float64), num_samples, generator)
+    return (x.cast(float64).log() + _gumbel(x, x.shape, generator)).topk(num_samples, -1).indices
+
+
+def _by_sums(weights: Tensor, count: int, generator: Generator | None) -> Tensor:
+    """Positions in proportion to weights: where a number below their sum is among their running sums.
+
+    Weights become integers, in units of 2**-61 of their sum, whose sums are exact in any order: so no position without
+    weight is drawn.
+    """
+    shares = weights / weights.amax(-1, True)
+    sums = (shares / shares.sum(-1, True) * 2.0**61).long().cumsum(-1)
+    drawn = rand(*weights.shape[:-1], count, dtype=float64, device=device_of(weights), generator=generator)
+    whole = sums[..., -1:]
+    places = (drawn * whole.double()).long().minimum(whole - 1)
+    return searchsorted(sums, places, right=True)
 
 
 def normal(

@@ -13,6 +13,8 @@ from svod._svod import (
     ValuesAndIndices,
     _operands,
     _tensor,
+    where,
+    zeros,
 )
 from svod.library._axes import axis_of
 
@@ -140,14 +142,28 @@ def searchsorted(
 
 
 def _counted_before(ordered: Tensor, values: Tensor, right: bool) -> Tensor:
-    """How many elements of vectors, which are sorted, are before those of others; NaN is the greatest value."""
+    """How many elements of vectors, which are sorted, are before those of others; NaN is the greatest value.
+
+    A binary search, where the number of elements is known.
+    """
     if ordered.shape[:-1] != values.shape[:-1]:
         raise ShapeError(f"searchsorted: vectors at as many places are expected, not {ordered.shape}, {values.shape}")
-    one, other = ordered.unsqueeze(-2), values.unsqueeze(-1)
+    count = ordered.shape[-1]
+    if not isinstance(count, int):
+        return _goes_before(ordered.unsqueeze(-2), values.unsqueeze(-1), right).sum(-1)
+    found = zeros(*values.shape, dtype="int64")
+    for bit in reversed(range(count.bit_length())):
+        further = found + 2**bit
+        last = ordered.take_along_dim(further.minimum(count) - 1, -1)
+        found = where((further <= count) & _goes_before(last, values, right), further, found)
+    return found
+
+
+def _goes_before(one: Tensor, other: Tensor, right: bool) -> Tensor:
     before = (one <= other) if right else (one < other)
-    if ordered.dtype.is_floating_point:
+    if one.dtype.is_floating_point:
         before = before | (other.isnan() if right else other.isnan() & one.isnan().logical_not())
-    return before.sum(-1)
+    return before
 
 
 def sort(

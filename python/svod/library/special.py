@@ -165,10 +165,12 @@ def digamma(x: Tensor, /) -> Tensor:
             value = value - 1 / (a + k)
         # π cos(π x) / sin(π x), of how far x is from an integer, which is exact.
         behind = x - x.round()
-        angle = where(negative, behind, 0.25) * math.pi
+        whole = negative & (behind == 0)
+        angle = where(negative & ~whole, behind, 0.25) * math.pi
         reflected = value - math.pi * angle.cos() / angle.sin()
-        of_negative = where(behind == 0, math.nan, reflected)
-        return where(x == 0, where(signbit(x), math.inf, -math.inf), where(negative, of_negative, value))
+        # Infinite with the slope of a pole, or not a number, with that slope as well.
+        at_whole = -1 / where(x == 0, x, where(whole, behind, 1.0)) + where(x == 0, 0.0, math.nan)
+        return where(whole, at_whole, where(negative, reflected, value))
 
     return _in_double("digamma", compute, x)
 
@@ -259,8 +261,11 @@ def lgamma(x: Tensor, /) -> Tensor:
     """
 
     def compute(x: Tensor) -> Tensor:
+        infinite = x.isinf()
+        behind = where(infinite, 0.25, x - x.round())
         negative = x < 0.5
-        a = where(negative, 1 - x, x)
+        whole = negative & (behind == 0)
+        a = where(whole | infinite, 1.0, where(negative, 1 - x, x))
         low = a < _STIRLING
         product = where(low, a, 1.0)
         for k in range(1, _STIRLING):
@@ -276,11 +281,12 @@ def lgamma(x: Tensor, /) -> Tensor:
         value = stirling - product.log()
         # Exactly 0 at 1 and 2, where it has a slope.
         value = value - where((a == 1) | (a == 2), value.detach(), 0.0)
-        behind = (x - x.round()).abs()
-        sine = (where(negative & (behind > 0), behind, 0.25) * math.pi).sin()
+        sine = (where(negative & ~whole, behind.abs(), 0.25) * math.pi).sin()
         reflected = math.log(math.pi) - sine.log() - value
-        of_negative = where(behind == 0, math.inf, reflected)
-        return where(x.isinf(), math.inf, where(negative, of_negative, value))
+        # Infinite, with the slope of a pole, which has two signs but at 0.
+        at_whole = -where(x == 0, x, where(whole, behind * behind, 1.0)).log()
+        result = where(whole, at_whole, where(negative, reflected, value))
+        return where(infinite, where(infinite, x, 1.0).square(), result)
 
     return _in_double("lgamma", compute, x)
 

@@ -5,20 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from svod._control import while_loop
 from svod._extension import public
-from svod._svod import ArgumentError, Tensor, _tensor, eye, sum, where
+from svod._svod import ArgumentError, Tensor, _may_be_differentiated, _tensor, eye, sum, where, zeros
+from svod._svod import complex as joined
+from svod._vmap import is_batching
 from svod.library.diagonals import diagonal as _diagonal
+from svod.library.dtypes import finfo
 from svod.library.products import _chained
 from svod.linalg._matrices import column, matrices, row
 from svod.linalg._norms import matrix_norm
 from svod.linalg._solve import inv, solve
 
-# The coefficients of Padé's approximant of order 13, and the norm up to which it is exact to rounding (Higham 2005).
-_PADE = (
+# Padé's approximants of the exponential, of order 13 in double precision, else of order 7, and the norm up to which
+# each is exact to rounding (Higham 2005).
+_DOUBLE = (
     64764752532480000.0, 32382376266240000.0, 7771770303897600.0, 1187353796428800.0, 129060195264000.0,
     10559470521600.0, 670442572800.0, 33522128640.0, 1323241920.0, 40840800.0, 960960.0, 16380.0, 182.0, 1.0,
-)  # fmt: skip
-_THETA, _MOST_SQUARINGS = 5.37, 24
+), 5.37  # fmt: skip
+_SINGLE = (17297280.0, 8648640.0, 1995840.0, 277200.0, 25200.0, 1512.0, 56.0, 1.0), 3.92
+_MOST_SQUARINGS = 24
 
 
 @public
@@ -43,19 +49,41 @@ def expm(x: Any, /) -> Tensor:
     x = matrices("expm", x, square=True)
     # Of a matrix without elements no norm is known, and none is needed.
     size = matrix_norm(x.detach(), ord=1, keepdims=True) if x.shape[-1] else 0 * abs(x).sum((-2, -1), keepdim=True)
-    squarings = (size / _THETA).log2().ceil().clamp(0, _MOST_SQUARINGS)
+    b, most = _SINGLE if finfo(x.dtype).bits == 32 else _DOUBLE
+    squarings = (size / most).log2().ceil().clamp(0, _MOST_SQUARINGS)
     a = x / squarings.exp2()
-    b, one = _PADE, eye(x.shape[-1], dtype=x.dtype)
-    a2 = a @ a
+    one, a2 = eye(x.shape[-1], dtype=x.dtype), a @ a
     a4 = a2 @ a2
     a6 = a4 @ a2
-    odd = a6 @ (a6 * b[13] + a4 * b[11] + a2 * b[9]) + a6 * b[7] + a4 * b[5] + a2 * b[3] + one * b[1]
-    even = a6 @ (a6 * b[12] + a4 * b[10] + a2 * b[8]) + a6 * b[6] + a4 * b[4] + a2 * b[2] + one * b[0]
+    odd = a6 * b[7] + a4 * b[5] + a2 * b[3] + one * b[1]
+    even = a6 * b[6] + a4 * b[4] + a2 * b[2] + one * b[0]
+    if len(b) > 8:
+        odd = odd + a6 @ (a6 * b[13] + a4 * b[11] + a2 * b[9])
+        even = even + a6 @ (a6 * b[12] + a4 * b[10] + a2 * b[8])
     odd = a @ odd
     power = solve(even - odd, even + odd)
-    for step in range(_MOST_SQUARINGS):
-        power = where(squarings > step, power @ power, power)
-    return power
+    if _may_be_differentiated(x) or is_batching():
+        # Of a loop that data ends there is no derivative, nor one of a batch.
+        for step in range(_MOST_SQUARINGS):
+            power = where(squarings > step, power @ power, power)
+        return power
+
+    def squared(state: tuple[Tensor, list[Tensor]]) -> tuple[Tensor, list[Tensor]]:
+        step, parts = state
+        whole = _whole(parts)
+        return step + 1, _parts(where(squarings > step, whole @ whole, whole))
+
+    first = (zeros(dtype=squarings.dtype), _parts(power))
+    return _whole(while_loop(lambda state: (squarings > state[0]).any(), squared, first)[1])
+
+
+def _parts(x: Tensor) -> list[Tensor]:
+    """What loops carry: real numbers."""
+    return [x.real, x.imag] if x.is_complex() else [x]
+
+
+def _whole(parts: list[Tensor]) -> Tensor:
+    return joined(*parts) if len(parts) == 2 else parts[0]
 
 
 @public
