@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections import UserDict
+from pathlib import Path
+from types import FunctionType, ModuleType
 from typing import Any, TypeVar
 
 from svod._bindings import bind, bound, depends
@@ -15,11 +17,65 @@ __all__ = ["Found", "Memo", "Outside", "Reached", "Written"]
 K = TypeVar("K")
 V = TypeVar("V")
 
-# Packages whose functions and objects are what they are: nobody gives them other tensors.
+# Libraries whose functions and objects are what they are: nobody gives them other tensors.
 _LIBRARIES = frozenset(sys.stdlib_module_names) | {"numpy", "svod"}
 
 # A tensor from outside that a trace found, what stands for it unless it is a constant, and whether the result reads it.
 Found = tuple[Tensor, Tensor | None, bool]
+
+
+class _Packages:
+    """Installed packages that do not know svod, and so have no tensors of their own: PyTorch, SciPy, …
+
+    What their functions read of their own modules is no condition of a trace. Walking it takes seconds.
+    """
+
+    def __init__(self) -> None:
+        self._count, self._names = 0, frozenset[str]()
+        # The numbers of modules when packages were looked at.
+        self._sizes: dict[str, int] = {}
+
+    def now(self) -> frozenset[str]:
+        """The names of those that are loaded."""
+        if len(sys.modules) != self._count:
+            self._look()
+        return self._names
+
+    def _look(self) -> None:
+        modules, names = dict(sys.modules), set(self._names)
+        packages: dict[str, list[Any]] = {}
+        for name, module in modules.items():
+            packages.setdefault(name.partition(".")[0], []).append(module)
+        for name, own in packages.items():
+            if name not in _LIBRARIES and self._sizes.get(name) != len(own):
+                self._sizes[name] = len(own)
+                outside = _is_installed(modules.get(name)) and not any(map(_knows_svod, own))
+                (names.add if outside else names.discard)(name)
+        self._count, self._names = len(modules), frozenset(names)
+
+
+def _is_installed(module: Any) -> bool:
+    """Whether a module is none of the program's own."""
+    file = getattr(module, "__dict__", {}).get("__file__")
+    return isinstance(file, str) and any(part in Path(file).parts for part in ("site-packages", "dist-packages"))
+
+
+def _knows_svod(module: Any) -> bool:
+    """Whether a module names svod, or something of it."""
+    for value in list(getattr(module, "__dict__", {}).values()):
+        # What stands for another object does not say so by its type, and may warn when it is asked.
+        if issubclass(type(value), ModuleType):
+            name = value.__dict__.get("__name__")
+        elif issubclass(type(value), (FunctionType, type)):
+            name = value.__module__
+        else:
+            continue
+        if isinstance(name, str) and name.partition(".")[0] == "svod":
+            return True
+    return False
+
+
+_packages = _Packages()
 
 
 class Memo(UserDict[K, V]):
@@ -63,7 +119,7 @@ class Reached:
     def __init__(self, roots: tuple[Any, ...], written: Written) -> None:
         self.roots, self.written = roots, written
         # All but the tensors as a text, the tensors, and what tells in one pass that nothing is different.
-        self.state, self.tensors, self.guard = _reach(roots, _LIBRARIES, written.places)
+        self.state, self.tensors, self.guard = _reach(roots, _LIBRARIES, _packages.now(), written.places)
 
     def again(self) -> Reached:
         """The same at this moment."""

@@ -4435,7 +4435,10 @@ def _randint(
     """Integers uniformly distributed from `low` to before `high`."""
 
 def _reach(
-    roots: tuple[Any, ...], libraries: frozenset[str], written: set[tuple[builtins.int, Any]]
+    roots: tuple[Any, ...],
+    libraries: frozenset[str],
+    packages: frozenset[str],
+    written: set[tuple[builtins.int, Any]],
 ) -> tuple[bytes, list[Tensor], tuple[Any, ...]]: ...
 def _unchanged(guard: tuple[Any, ...]) -> builtins.bool: ...
 def _values_of(

@@ -3,7 +3,8 @@
 //! The walk goes from a function to the cells of its closure, to the globals that its code names, to its defaults; from an
 //! object to its attributes; from a class or a module to what code that was reached names of it; from a container to
 //! its items. Functions and objects of Python's library, of NumPy and of svod are what they are: only the cells of such
-//! functions are looked into, which decorators keep functions in, and the attributes of modules and of a few holders.
+//! functions are looked into, which decorators keep functions in, and the attributes of modules and of a few holders. So are
+//! functions of installed packages that do not know svod, but not their objects, which may hold a program's own.
 //!
 //! What it meets is written down ([`State`]), so that equal texts are equal states but for the tensors, which are
 //! given in the order in which they are met. Looking at all of it takes a while: a *guard* notes which objects every
@@ -29,13 +30,14 @@ const MOST: usize = 1000;
 const HOLDERS: [&str; 4] = ["SimpleNamespace", "UserDict", "UserList", "ChainMap"];
 
 /// What these functions and objects reach: a text of all but the tensors, these, and a guard. Functions and objects of
-/// these packages are what they are. What is `written` is left out: pairs of a holder's address and a name, or none
+/// these libraries are what they are, and so are functions of these packages. What is `written` is left out: pairs of a holder's address and a name, or none
 /// of all that it holds.
 #[explained]
 #[pyfunction]
 pub fn _reach<'py>(
     roots: &Bound<'py, PyTuple>,
     libraries: &Bound<'py, PyFrozenSet>,
+    packages: &Bound<'py, PyFrozenSet>,
     written: &Bound<'py, PySet>,
 ) -> Result<(Bound<'py, PyBytes>, Bound<'py, PyList>, Bound<'py, PyTuple>)> {
     let py = roots.py();
@@ -50,6 +52,7 @@ pub fn _reach<'py>(
         spaces: Vec::new(),
         work: roots.iter().collect(),
         libraries: libraries.clone(),
+        packages: packages.clone(),
         written: written.clone(),
     };
     reach.walk()?;
@@ -90,6 +93,8 @@ struct Reach<'py> {
     work: Vec<Bound<'py, PyAny>>,
     /// The names of packages whose functions and objects are what they are.
     libraries: Bound<'py, PyFrozenSet>,
+    /// Those whose functions are, but not their objects.
+    packages: Bound<'py, PyFrozenSet>,
     written: Bound<'py, PySet>,
 }
 
@@ -255,7 +260,7 @@ impl<'py> Reach<'py> {
         let globals = function.getattr(pyo3::intern!(py, "__globals__"))?;
         // A namespace without a name, as code that is run by `exec` may have, is nobody's library.
         if let Ok(name) = globals.get_item(pyo3::intern!(py, "__name__"))
-            && self.is_of_library(&name)?
+            && (self.is_of_library(&name)? || is_of(&self.packages, &name)?)
         {
             return Ok(());
         }
@@ -368,10 +373,15 @@ impl<'py> Reach<'py> {
 
     /// Whether a module of this name is one of those whose functions and objects are what they are.
     fn is_of_library(&self, module: &Bound<'py, PyAny>) -> Result<bool> {
-        let Ok(name) = module.cast::<PyString>() else { return Ok(true) };
-        let name = name.to_string_lossy();
-        Ok(self.libraries.contains(name.split('.').next().unwrap_or_default())?)
+        Ok(!module.is_instance_of::<PyString>() || is_of(&self.libraries, module)?)
     }
+}
+
+/// Whether a module of this name is in one of these packages.
+fn is_of(packages: &Bound<'_, PyFrozenSet>, module: &Bound<'_, PyAny>) -> Result<bool> {
+    let Ok(name) = module.cast::<PyString>() else { return Ok(false) };
+    let name = name.to_string_lossy();
+    Ok(packages.contains(name.split('.').next().unwrap_or_default())?)
 }
 
 /// Whether this is a `collections.deque`.
