@@ -45,7 +45,7 @@ def test_joins_are_numpys(name: str, dtype: str) -> None:
         np.testing.assert_array_equal(JOINS[name](svod, x).numpy(), JOINS[name](np, a))
         if name != "both rolled" and dtype != "complex128":
             assert schedules() == before
-        # A kernel reads the copy, also where somebody has the join.
+        # A kernel reads the parts, also where somebody has the join.
         joined = JOINS[name](svod, x)
         found = (joined == joined).all()
         assert bool(found) and joined.numpy().tolist() == JOINS[name](np, a).tolist()
@@ -64,7 +64,7 @@ def test_distances_that_change_make_few_schedules() -> None:
     before = schedules()
     for i in range(100):
         assert float((x * svod.roll(x, i)).sum()) == pytest.approx(float((a * np.roll(a, i)).sum()), rel=1e-5)
-    assert schedules() - before <= 2
+    assert schedules() - before <= 10
 
 
 def test_a_join_follows_nothing_once_it_was_read() -> None:

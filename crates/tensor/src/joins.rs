@@ -1,4 +1,5 @@
-//! What is joined of small parts of memory and of numbers, as `cat`, `roll` and `stack` do: copied by the host, without a kernel.
+//! What is joined of small parts of memory and of numbers, as `cat`, `roll` and `stack` do: copied by the host, where it is read. A
+//! kernel that reads a join reads its parts.
 //!
 //! A join is a chain of choices by position along one axis, each between all that comes before and one more part, which
 //! lies padded at its place (`UOp::concat`).
@@ -6,13 +7,13 @@
 use smallvec::SmallVec;
 use svod_device::Buffer;
 use svod_ir::alu::Alu;
-use svod_ir::graph::{Graph, Leaf, Op, UOp};
+use svod_ir::graph::{Leaf, Op, UOp};
 use svod_ir::size::Size;
 use svod_runtime::sources_of;
 
 use crate::error::Result;
 use crate::memory::{class_of, device_of, leaf_over};
-use crate::pieces::{self, MOST_BYTES, MOST_COPIED};
+use crate::pieces::{self, MOST_BYTES};
 use crate::sources;
 
 /// Parts that are joined at most.
@@ -94,15 +95,15 @@ fn is_split(condition: &UOp, axis: usize, extents: &[usize], at: usize) -> bool 
 }
 
 /// What joins small parts of memory that does not change, and numbers, as the value of a node that has these elements; nothing of
-/// any other node, nor where it has more bytes than these.
-fn copied(node: &UOp, of: &UOp, most: usize) -> Result<Option<UOp>> {
+/// any other node, nor where it has many bytes.
+fn copied(node: &UOp, of: &UOp) -> Result<Option<UOp>> {
     if node.trace() != 0 || node.sharding().is_some() {
         return Ok(None);
     }
     let element = node.dtype().bytes();
     let Some(Join { axis, extents, parts }) = join(node) else { return Ok(None) };
     let bytes = extents.iter().fold(element, |n, extent| n.saturating_mul(*extent));
-    if bytes == 0 || bytes > most {
+    if bytes == 0 || bytes > MOST_BYTES {
         return Ok(None);
     }
     let mut to = vec![0u8; bytes];
@@ -146,24 +147,7 @@ pub(crate) fn value(node: &UOp) -> Result<Option<UOp>> {
         let Some(source) = joined.source() else { return Ok(None) };
         joined = source;
     }
-    copied(&joined, node, MOST_BYTES)
-}
-
-/// Computes what a graph joins of small parts of memory, so that its structure does not depend on where they are, and says
-/// whether there was anything.
-pub(crate) fn copy(graph: &Graph) -> Result<bool> {
-    let joins = |node: &&UOp| matches!(node.op(), Op::Alu(Alu::Where));
-    if !graph.nodes().iter().any(|node| matches!(node.op(), Op::Pad(..))) {
-        return Ok(false);
-    }
-    let mut found = false;
-    for node in graph.nodes().iter().filter(joins) {
-        let Some(value) = copied(node, node, MOST_COPIED)? else { continue };
-        let Some(claim) = node.try_claim() else { continue };
-        claim.force(value)?;
-        found = true;
-    }
-    Ok(found)
+    copied(&joined, node)
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ use crate::sources;
 const MOST_ELEMENTS: usize = 4096;
 pub(crate) const MOST_BYTES: usize = 1 << 18;
 /// Bytes of a part that is copied before a kernel reads it.
-pub(crate) const MOST_COPIED: usize = 4096;
+const MOST_COPIED: usize = 4096;
 /// The same where a kernel would be compiled for each part: copying takes less.
 const MOST_FOR_CODE: usize = 1 << 22;
 /// Bytes of a run that is worth a copy of its own.

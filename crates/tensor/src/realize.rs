@@ -159,7 +159,7 @@ fn compute(mut mine: Vec<Claim>, walked: Option<Graph>, config: &Arc<PrepareConf
     if output::await_runs(&graph)? {
         graph = Graph::new(&asked);
     }
-    if pieces::copy_parts(&graph)? | joins::copy(&graph)? {
+    if pieces::copy_parts(&graph)? {
         graph = Graph::new(&asked);
     }
     let beside: Vec<Claim> = kept::beside(&graph).iter().filter_map(UOp::try_claim).collect();
