@@ -100,6 +100,38 @@ def test_a_step_of_a_classifier_takes_memory_for_what_it_computes_only() -> None
         np.testing.assert_array_equal(p.numpy(), value)
 
 
+@pytest.mark.parametrize("kind", ["linear", "conv"])
+def test_a_step_that_a_gradient_ends_in_is_in_place(kind: str) -> None:
+    # The update of plain SGD is the epilogue of the product that the weight's gradient is.
+    rng = np.random.default_rng(0)
+    shape, given = ((256, 512), (32, 512)) if kind == "linear" else ((64, 64, 3, 3), (2, 64, 8, 8))
+    start, values = rng.standard_normal(shape, np.float32) * 0.1, rng.standard_normal(given, np.float32)
+
+    def run(w: svod.Tensor, x: svod.Tensor) -> Callable[[], svod.Tensor]:
+        optimizer = optim.SGD([w], lr=0.1)
+
+        def step() -> svod.Tensor:
+            optimizer.zero_grad()
+            y = nn.functional.linear(x, w) if kind == "linear" else nn.functional.conv2d(x, w, padding=1)
+            loss = y.square().mean()
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            return loss
+
+        return step
+
+    w, x = svod.Tensor(start).requires_grad_(), svod.Tensor(values)
+    step = svod.jit(run(w, x))
+    size = int(w.nbytes)
+    assert extra(step) < size // 8
+    other = svod.Tensor(start).requires_grad_()
+    plain = run(other, svod.Tensor(values))
+    for _ in range(6):
+        plain()
+    np.testing.assert_allclose(w.numpy(), other.numpy(), rtol=1e-4, atol=1e-6)
+
+
 def test_a_result_that_is_there_twice_is_computed_once() -> None:
     (w,), (g,) = tensors(1), tensors(1, seed=1)
     other = svod.Tensor(np.zeros(N, np.float32))

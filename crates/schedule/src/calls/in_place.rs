@@ -1,7 +1,8 @@
 //! Which operands of a kernel its result may take the place of.
 //!
 //! An elementwise kernel reads an element and then writes the one at the same place: of what is never
-//! read again, the result may be written over it.
+//! read again, the result may be written over it. So it is of the last stage of several, as in the step of an optimizer
+//! that a weight's gradient ends in: no other stage reads the weight.
 
 use crate::calls::preschedule::{Item, Slot};
 use crate::calls::schedule_graph::{Node, NodeId, ScheduleGraph};
@@ -9,13 +10,15 @@ use svod_ir::alu::Alu;
 use svod_ir::expr::{Expr, ExprId, Mem};
 use svod_ir::kernel::{Body, Kernel, Out, Stage};
 
-/// Parameters that a kernel writes, each with one that it may be written over: of that the kernel reads an element only
-/// where it writes one, in the type that it writes, before it writes it.
+/// Parameters that a kernel's last stage writes, each with one that it may be written over: of that only this stage reads
+/// an element, where it writes one, in the type that it writes, before it writes it.
 ///
 /// Of several results each has to be computed of the element that it takes the place of, by arithmetic that no compiler does
 /// without: then each load is before the store, though others read the element as well.
 pub fn replaceable(kernel: &Kernel) -> Vec<(usize, usize)> {
-    let [Stage { body: Body::Map(values), outs, .. }] = &kernel.stages[..] else { return Vec::new() };
+    let Some((last, others)) = kernel.stages.split_last() else { return Vec::new() };
+    let Stage { body: Body::Map(values), outs, .. } = last else { return Vec::new() };
+    let elsewhere = kernel.exprs.loads(&others.iter().flat_map(Stage::roots).collect::<Vec<_>>());
     let mut pairs = Vec::new();
     for (value, out) in values.iter().zip(outs) {
         let Out::Param { param, index } = out else { return Vec::new() };
@@ -26,6 +29,7 @@ pub fn replaceable(kernel: &Kernel) -> Vec<(usize, usize)> {
             *at != param.index()
                 && (read.dtype, &read.shape) == (written.dtype, &written.shape)
                 && kernel.exprs.iter().all(|(_, expr)| there(expr))
+                && elsewhere.iter().all(|load| reads(kernel.exprs.get(*load), *at).is_none())
                 && (values.len() == 1 || follows(kernel, *value, *at))
         };
         pairs.extend((0..kernel.params.len()).filter(fits).map(|at| (param.index(), at)));
