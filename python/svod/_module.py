@@ -11,7 +11,17 @@ from typing import Any, NamedTuple, Self, TypeVar
 from svod._arguments import checked, checked_at_once, checked_init
 from svod._hooks import Hook, HookHandle, around
 from svod._place import place_of
-from svod._svod import ArgumentError, Error, Tensor, UnsupportedError, _enter_module, _leave_module, _set_grad_enabled
+from svod._successors import gave_way
+from svod._svod import (
+    ArgumentError,
+    Error,
+    Tensor,
+    UnsupportedError,
+    _enter_module,
+    _is_tracing,
+    _leave_module,
+    _set_grad_enabled,
+)
 
 Held = TypeVar("Held")
 
@@ -90,6 +100,12 @@ class Module:
             method = cls.__dict__.get(name)
             if inspect.isfunction(method):
                 setattr(cls, name, _located(checked(method) if ours else method))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        before = self.__dict__.get(name)
+        object.__setattr__(self, name, value)
+        if before is not None and before is not value:
+            _note_successors(before, value)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         forward = getattr(self, "forward", None)
@@ -272,7 +288,8 @@ class Module:
     def to(self, target: Any = None, *, dtype: Any = None, device: str | None = None) -> Self:
         """Moves all tensors to a device, and casts those of floats to an element type, as `Tensor.to` does.
 
-        They are other tensors then: an optimizer is made of the parameters afterwards. One of several names stays one.
+        What requires a gradient stays the tensor that it is, so that optimizers go on with it, and its gradient goes along;
+        anything else gives way to another tensor. One of several names stays one.
 
         >>> import svod
         >>> layer = svod.nn.BatchNorm1d(2).to("float64")
@@ -288,8 +305,11 @@ class Module:
                     # What is spread over devices stays where it is.
                     place = place_of(new)
                     new = old.detach() if isinstance(place, tuple) else old.detach().to(device=place, copy=True)
-                moved[id(old)] = (old, new.requires_grad_() if old.requires_grad else new)
-            slot.put(moved[id(old)][1])
+                if old.requires_grad:
+                    new = old if _became(old, new) else new.requires_grad_()
+                moved[id(old)] = (old, new)
+            if (now := moved[id(old)][1]) is not old:
+                slot.put(now)
         return self
 
     def float(self) -> Self:
@@ -420,6 +440,33 @@ class _Slot(NamedTuple):
             setattr(self.holder, self.key, tensor)
         else:
             self.holder[self.key] = tensor
+            gave_way(self.tensor, tensor)
+
+
+def _became(parameter: Tensor, value: Tensor) -> bool:
+    """Makes what requires a gradient stand for itself elsewhere or in another type, if it can."""
+    if _is_tracing() or not parameter.is_leaf:
+        return False
+    before = _set_grad_enabled(False)
+    try:
+        if not parameter._become_moved(value):
+            return False
+        if (gradient := parameter.grad) is not None:
+            parameter.grad = gradient.to(dtype=value.dtype, device=value.device)
+    finally:
+        _set_grad_enabled(before)
+    return True
+
+
+def _note_successors(before: Any, now: Any) -> None:
+    """Notes which tensors take the place of those of an attribute, or of the module in it."""
+    if isinstance(before, Tensor) and isinstance(now, Tensor):
+        gave_way(before, now)
+    elif isinstance(before, Module) and isinstance(now, Module):
+        successors = {slot.name: slot.tensor for slot in _slots(now)}
+        for slot in _slots(before):
+            if (successor := successors.get(slot.name)) is not None:
+                gave_way(slot.tensor, successor)
 
 
 def _held(module: Module) -> Iterator[tuple[str, Any, Any, Any]]:

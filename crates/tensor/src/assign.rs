@@ -41,6 +41,17 @@ impl Tensor {
         self.assign(value)
     }
 
+    /// Makes the tensor stand for its value in another type or another place, so that whoever holds the tensor goes on with
+    /// that, as optimizers do with the parameters of a module. The gradient that was gathered is the caller's to change.
+    /// False, and nothing done, for a tensor that can be given no value: a view of another one, or a file's.
+    pub fn become_moved(&self, value: &Tensor) -> Result<bool> {
+        let is_writable = self.check_writable("to").is_ok();
+        if is_writable {
+            self.write("to", value.uop())?;
+        }
+        Ok(is_writable)
+    }
+
     /// Makes the tensor stand for new elements, given as their memory.
     pub fn copy_in(&self, bytes: &[u8]) -> Result<()> {
         let device = device_of(&self.uop())?;

@@ -116,6 +116,7 @@ class LBFGS(Optimizer):
         if _is_tracing():
             raise TraceError("LBFGS.step goes by the values of losses, which a traced function has not")
         with no_grad():
+            self._follow()
             return self._iterate(closure)
 
     def _iterate(self, closure: Callable[[], Any]) -> Any:
@@ -180,6 +181,7 @@ class LBFGS(Optimizer):
         """What a closure gives, as a number too, and the gradient of all parameters with its largest element."""
         with enable_grad():
             given = closure()
+        self._check_left_behind(False)
         if not isinstance(given, (Tensor, float, int)):
             raise ArgumentTypeError(
                 f"LBFGS.step: closure: its loss is a tensor or a number, not {type(given).__name__}"

@@ -10,6 +10,8 @@ from svod._arguments import checked, checked_init
 from svod._grad import enable_grad, no_grad
 from svod._hooks import HookHandle, StepHook
 from svod._module import StateError, forget_gradient
+from svod._place import place_of
+from svod._successors import is_left_behind, optimized
 from svod._svod import (
     ArgumentError,
     ArgumentTypeError,
@@ -121,6 +123,7 @@ class ParamGroup(MutableMapping[str, Any]):
                     clocks[place] = {name: _at(full((), value, dtype=float64), parameter) for name, value in start}
                 self._clocks.append(clocks[place])
                 self._states.append({})
+                optimized(parameter)
                 if parameter.dtype.itemsize < 4:
                     self._states[at][MASTER] = parameter.detach().cast(float32).realize()
             state = self._states[at]
@@ -128,6 +131,27 @@ class ParamGroup(MutableMapping[str, Any]):
                 shape = self._owner._shape(name, parameter)
                 if name not in state and shape is not None:
                     state[name] = _at(full(shape, value, dtype=_working(parameter)), parameter)
+
+    def _follow(self) -> None:
+        """Has the state of parameters that are of another type now, or elsewhere, go with them."""
+        clocks: dict[Any, Buffers] = {}
+        for at, parameter in enumerate(self.params):
+            state, clock, working, place = self._states[at], self._clocks[at], _working(parameter), place_of(parameter)
+            if (parameter.dtype.itemsize < 4) != (MASTER in state):
+                if MASTER in state:
+                    del state[MASTER]
+                else:
+                    state[MASTER] = _at(parameter.detach().cast(float32), parameter)
+            one = next(iter(state.values()), None)
+            if one is not None and (one.dtype != working or place_of(one) != place):
+                for name, value in state.items():
+                    state[name] = _at(value.detach().cast(working), parameter)
+            count = next(iter(clock.values()), None)
+            if count is not None and place_of(count) != place:
+                past = (id(clock), str(place))
+                if past not in clocks:
+                    clocks[past] = {name: _at(value, parameter) for name, value in clock.items()}
+                self._clocks[at] = clocks[past]
 
 
 class Optimizer:
@@ -138,7 +162,9 @@ class Optimizer:
     that all parameters have in common, computed in float64, and `_update` for the elements.
 
     Parameters of less than 32 bits have their weights kept in float32, which the parameters are rounded from. Where a
-    parameter is written by others, as by `load_state_dict`, a step goes on from what they wrote.
+    parameter is written by others, as by `load_state_dict`, a step goes on from what they wrote. The state of one that is
+    cast or moved, as by `Module.to`, goes with it. A parameter in whose place its module has another tensor by now, which
+    no optimizer has, is an error of the step: it would train nothing.
     """
 
     # Options that are no real numbers, which compiled code is made for.
@@ -250,6 +276,8 @@ class Optimizer:
         if callable(gradients):
             with enable_grad():
                 loss, gradients = gradients(), None
+        self._follow()
+        self._check_left_behind(gradients is not None)
         found = self._gradients(gradients)
         written: list[Tensor] = []
         with no_grad():
@@ -280,6 +308,7 @@ class Optimizer:
 
         Raises `svod.nn.StateError` where groups, parameters or shapes are others.
         """
+        self._follow()
         groups, state = state_dict["param_groups"], state_dict["state"]
         sizes = [len(group["params"]) for group in groups]
         if sizes != [len(group.params) for group in self.param_groups]:
@@ -320,6 +349,22 @@ class Optimizer:
         """Refuses parameters and options that the rule is not made for."""
 
     # How they are used.
+
+    def _follow(self) -> None:
+        for group in self.param_groups:
+            group._follow()
+
+    def _check_left_behind(self, is_given: bool) -> None:
+        """An error where a parameter that gets no gradient has given way to a tensor that nobody trains."""
+        for group in self.param_groups:
+            for at, parameter in enumerate(group.params):
+                if is_left_behind(parameter, is_given) and (is_given or parameter.grad is None):
+                    name = f"{group._names[at]} of " if group._names else ""
+                    raise ArgumentError(
+                        f"{type(self).__name__}.step: the parameter {name}{parameter.dtype}{list(parameter.shape)} is no "
+                        "longer in its module, which has another tensor in its place, by an assignment, `load_state_dict` "
+                        "or `to`: make the optimizer afterwards, or write `assign` under `no_grad` to give it another value"
+                    )
 
     def _option(self, name: str, value: Any) -> Any:
         """An option as a group has it: real numbers are tensors."""
@@ -439,4 +484,5 @@ def _moved(value: Tensor, like: Tensor) -> Tensor:
 
 def _at(value: Tensor, like: Tensor) -> Tensor:
     """As `_moved`, in memory of its own."""
-    return _moved(value, like).contiguous().realize()
+    moved = _moved(value, like).contiguous()
+    return moved if _is_tracing() else moved.realize()

@@ -137,8 +137,9 @@ pub fn kept_name(name: &str) -> &'static str {
     }
 }
 
-/// What a pickled tensor is made from: its elements, the names of its devices, and the axis that is split.
-type Kept<'py> = (Bound<'py, PyAny>, Vec<String>, Option<usize>);
+/// What a pickled tensor is made from: its elements, the names of its devices, the axis that is split, and
+/// whether it gathers its gradient.
+type Kept<'py> = (Bound<'py, PyAny>, Vec<String>, Option<usize>, bool);
 
 /// What a constructor made, on the device that it names.
 pub fn placed(device: Option<&str>, made: svod_tensor::Result<Tensor>) -> svod_tensor::Result<Tensor> {
@@ -598,16 +599,25 @@ impl PyTensor {
             None => vec![tensor.device().name().to_owned()],
         };
         let restore = slf.get_type().getattr(pyo3::intern!(py, "_restore"))?;
-        Ok((restore, (copy_of(py, tensor)?, devices, slf.get().shard_axis())))
+        let is_required = tensor.requires_grad() && tensor.is_leaf();
+        Ok((restore, (copy_of(py, tensor)?, devices, slf.get().shard_axis(), is_required)))
     }
 
     /// What was pickled: on one device, or spread over several.
     #[staticmethod]
-    fn _restore(elements: &Bound<'_, PyAny>, devices: Vec<String>, axis: Option<i64>) -> Made {
-        if let [device] = &devices[..] {
-            return Ok(tensor_of(elements, &self::device(device)?, None)?.into());
-        }
-        PyTensor(tensor_of(elements, &DeviceSpec::CPU, None)?).shard(Names(devices), axis.map(Axis), None)
+    #[pyo3(signature = (elements, devices, axis, is_required=false))]
+    fn _restore(
+        elements: &Bound<'_, PyAny>,
+        devices: Vec<String>,
+        axis: Option<i64>,
+        #[pyo3(from_py_with = flag)] is_required: bool,
+    ) -> Made {
+        let made = match &devices[..] {
+            [device] => tensor_of(elements, &self::device(device)?, None)?.into(),
+            _ => PyTensor(tensor_of(elements, &DeviceSpec::CPU, None)?).shard(Names(devices), axis.map(Axis), None)?,
+        };
+        made.0.set_requires_grad(is_required)?;
+        Ok(made)
     }
 
     /// Makes the tensor stand for another value, broadcast and cast; gives the tensor itself.
@@ -620,6 +630,11 @@ impl PyTensor {
     fn _become<'py>(slf: Bound<'py, Self>, name: &str, value: &Bound<'py, PyTensor>) -> Result<Bound<'py, Self>> {
         slf.get().0.become_same_kind(kept_name(name), &value.get().0)?;
         Ok(slf)
+    }
+
+    /// Becomes itself in another type or place; says whether it can.
+    fn _become_moved(&self, value: &Bound<'_, PyTensor>) -> Result<bool> {
+        Ok(self.0.become_moved(&value.get().0)?)
     }
 
     /// As `assign`, by PyTorch's name.
