@@ -26,11 +26,13 @@ from svod._svod import (
     _variables,
     _watch,
     _with_derivative,
+    arange,
     is_grad_enabled,
     stack,
     zeros,
 )
 from svod._tree import Slot, items, rebuilt, taken
+from svod._vmap import vmap
 
 __all__ = [
     "checkpoint",
@@ -390,7 +392,8 @@ def _outputs(function: str, of: Any, result: Any, *, what: str = "") -> list[Ten
 def jacobian(function: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
     """A function that gives the derivatives of all elements of `function`'s result by all of an argument, a tensor.
 
-    The result has the shape of the value, followed by that of the argument: one pullback for each element of the value.
+    The result has the shape of the value, followed by that of the argument: one pullback for each element of the value, or,
+    where its size is a variable, one for all of them (`vmap`).
 
     >>> import svod
     >>> svod.jacobian(lambda x: x * x)(svod.Tensor([1.0, 2.0])).tolist()
@@ -406,6 +409,9 @@ def jacobian(function: Callable[..., Any], argnums: int = 0) -> Callable[..., An
             value = _one("jacobian", _name(function), result)
             variables = arguments.all()
             count = value.numel()
+            if not isinstance(count, int):
+                whole = _rows_of_any_number(value, count, variables)
+                return arguments.like(_released(whole, variables))[0]
             flat = value.reshape(count)
             rows = [_pullback("jacobian", [flat[i]], [None], variables) for i in range(count)]
 
@@ -418,6 +424,14 @@ def jacobian(function: Callable[..., Any], argnums: int = 0) -> Callable[..., An
             return arguments.like(_released(whole, variables))[0]
 
     return differentiated
+
+
+def _rows_of_any_number(value: Tensor, count: Any, variables: list[Tensor]) -> list[Tensor]:
+    """The derivatives of all elements of a value, of which there are as many as a variable says."""
+    at = arange(count)
+    unit = (at.unsqueeze(1) == at.unsqueeze(0)).cast(value.dtype).reshape(count, *value.shape)
+    rows = vmap(lambda cotangent: tuple(_pullback("jacobian", [value], [cotangent], variables)))(unit)
+    return [row.reshape(*value.shape, *v.shape) for row, v in zip(rows, variables, strict=True)]
 
 
 @checked_at_once

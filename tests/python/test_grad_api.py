@@ -153,6 +153,24 @@ def test_plans_follow_what_derivatives_are_taken_by() -> None:
     assert [result.tolist() for result in plan.run(given)] == [[10, 14], 74, [10, 14], [6, 8], [5, 7]]
 
 
+@pytest.mark.parametrize("number", [1, 4, 7])
+def test_jacobians_of_symbolic_size(number: int) -> None:
+    n = svod.Variable("n", 1, 8)
+    x = np.random.default_rng(number).standard_normal((number, 3))
+
+    def value(x: svod.Tensor) -> svod.Tensor:
+        return x.softmax(-1).cumsum(0) * x.sum()
+
+    def loss(x: svod.Tensor) -> svod.Tensor:
+        return ((x @ x.T).tanh() * x.sum()).sum()
+
+    for derivative in (svod.jacobian(value), svod.hessian(loss), svod.jacobian(lambda x: x.square().sum(0))):
+        of_any = svod.empty(n, 3, dtype="float64")
+        plan = svod.prepare(derivative(of_any), inputs=[of_any])
+        plan.execute(x)
+        np.testing.assert_allclose(plan.outputs[0].numpy(), derivative(svod.Tensor(x)).numpy(), atol=1e-12)
+
+
 def test_plans_of_symbolic_size_follow_what_derivatives_are_taken_by() -> None:
     n = svod.Variable("n", 1, 9)
     x = svod.empty(n, 3, dtype="float64")
