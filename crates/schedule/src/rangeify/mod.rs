@@ -16,7 +16,7 @@ use crate::kernel::Ranged;
 use stages::Staged;
 
 use crate::fusion::fuse::{Cut, Fate, merged};
-use crate::kernel::contraction::window;
+use crate::kernel::contraction::{recognise, window, worth_a_tile};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use svod_dtype::{Const, DType};
@@ -164,7 +164,8 @@ impl Build<'_> {
         };
         self.kernel.stages.push(Stage { name: "out".into(), over, body, outs: vec![out] });
         let last = self.kernel.stages.len() - 1;
-        if direct && window::is_convolution(&self.kernel, last) {
+        let tiled = || recognise(&self.kernel, last).is_some_and(|c| worth_a_tile(&self.kernel, &c));
+        if direct && (window::is_convolution(&self.kernel, last) || tiled()) {
             self.keep(last);
         }
         Ok(())

@@ -36,12 +36,24 @@ impl Build<'_> {
         if let Some(known) = self.stage_load(node, &context.index) {
             return Ok(known);
         }
-        let (over, index) = self.place(node, context, |this, at| match this.own_axis(at) {
+        let (mut over, index) = self.place(node, context, |this, at| match this.own_axis(at) {
             Some(axis) => Over::Axis(axis),
             None if this.moves(at) => Over::Own,
             None => Over::Nothing,
         })?;
         let body = self.reduce(node, by, &axes, &Context { index: index.clone(), valid: None })?;
+        // What is the same along an axis, as a product with a constant, is computed once.
+        let named = match &body {
+            Body::Reduce { carries, .. } => {
+                self.kernel.exprs.variables_used(&carries.iter().map(|carry| carry.element).collect::<Vec<_>>())
+            }
+            _ => Vec::new(),
+        };
+        if !named.is_empty() {
+            for axis in &mut over {
+                *axis = axis.filter(|a| named.contains(&self.kernel.axes[a.index()].var));
+            }
+        }
         Ok(self.add_stage(node, &over, index, body, &context.index))
     }
 

@@ -7,7 +7,8 @@
 //! same in every window, as weights are, and the other at every element of a window, that contraction is a convolution
 //! with the weights turned round, over all dimensions at once.
 //!
-//! With a stride, position `q * stride + phase` is read by the elements `t = u * stride + phase` of the windows `q - u`: for
+//! With a stride, and a small image, the products of all windows are in memory after all, as a matrix product, and its columns are
+//! summed where they overlap. Otherwise position `q * stride + phase` is read by the elements `t = u * stride + phase` of the windows `q - u`: for
 //! each phase these are windows of stride 1.
 
 use svod_dtype::{Const, DType};
@@ -19,6 +20,12 @@ use svod_ir::size::Size;
 use super::algebra::{inverse, mul, padded, sum};
 use super::table::Step;
 use crate::error::Result;
+
+/// How many times more than there is the phases of windows may compute.
+const MOST_WASTE: f64 = 2.0;
+
+/// Positions that fill vectors by themselves.
+const FILLED: usize = 16;
 
 /// Windows along one dimension of a value.
 struct Slide {
@@ -83,6 +90,11 @@ pub fn overlapped(step: &Step<'_>) -> Result<UOp> {
     slides.reverse();
     let (terms, summed, dtype) = as_sum(g)?;
     if let Some(product) = Product::new(&terms, &slides, base.rank())? {
+        if let Some(columns) = product.columns(&terms, &slides, base.rank())? {
+            let mut last_first = slides.iter().rev();
+            let total = last_first.try_fold(columns, |g, slide| overlapped_along(&g, slide))?;
+            return Ok(total.cast(dtype)?);
+        }
         return Ok(product.overlapped(&slides, base.rank(), summed)?.cast(dtype)?);
     }
     let mut last_first = slides.iter().rev();
@@ -113,6 +125,42 @@ impl Product {
             }
         }
         Ok(None)
+    }
+
+    /// The products of all windows, summed over what is summed besides, in memory: where phases, which all have windows as large
+    /// as the largest, would compute [`MOST_WASTE`] times what there is. That is so of small images.
+    fn columns(&self, terms: &UOp, slides: &[Slide], rank: usize) -> Result<Option<UOp>> {
+        let Some(fixed) = &self.fixed else { return Ok(None) };
+        let count = rank + slides.len();
+        let (mut computed, mut wanted, mut positions) = (1.0, 1.0, 1);
+        for slide in slides {
+            let numbers = [&slide.extent, &slide.size, &terms.shape()[slide.axis]].map(Size::as_usize);
+            let [Some(extent), Some(size), Some(windows)] = numbers else { return Ok(None) };
+            if slide.has_phases() {
+                let each = size.div_ceil(slide.stride) * slide.stride;
+                computed *= (extent.div_ceil(slide.stride) * each) as f64;
+            } else {
+                computed *= (extent * size) as f64;
+            }
+            wanted *= (windows * size) as f64;
+            positions *= windows;
+        }
+        if !slides.iter().any(Slide::has_phases) || computed <= MOST_WASTE * wanted {
+            return Ok(None);
+        }
+        // Channels and taps, of which weights have both, side by side; or the positions, if these fill vectors.
+        let slid = |axis: &usize| slides.iter().any(|slide| slide.axis == *axis);
+        let (weights, others): (Vec<usize>, Vec<usize>) =
+            (0..rank).filter(|axis| !slid(axis)).partition(|axis| !is_repeated(fixed, *axis));
+        let taps = rank..count;
+        let places: Vec<usize> = (0..rank).filter(slid).collect();
+        let order: Vec<usize> = match positions < FILLED {
+            true => others.into_iter().chain(places).chain(weights).chain(taps).collect(),
+            false => others.into_iter().chain(weights).chain(taps).chain(places).collect(),
+        };
+        let folded: Vec<usize> = (count..terms.rank()).collect();
+        let total = sum(&terms.permute(&[&order[..], &folded].concat())?, &folded)?.contiguous()?;
+        Ok(Some(total.permute(&inverse(&order))?))
     }
 
     /// The sum where windows overlap, of the base's dimensions.

@@ -18,8 +18,8 @@
 
 mod plane;
 
-use super::{Contraction, axes_of, factors, recognise};
-use crate::costs::limits::products;
+use super::{Contraction, axes_of, factors, recognise, worth_a_tile};
+use crate::costs::limits::{products, registers};
 pub(crate) use plane::{Plane, flatten};
 use svod_ir::expr::{Expr, ExprId};
 use svod_ir::kernel::{AxisId, Body, Kernel, Stage};
@@ -69,6 +69,12 @@ pub(crate) fn is_convolution(kernel: &Kernel, stage: usize) -> bool {
     if found.kernel_gradient(kernel, stage).is_some() {
         return false;
     }
+    // Without taps windows have nothing in common: where they fill no vector, there is a product for each, of images.
+    let points = || found.slides.iter().filter_map(extent).fold(1, i64::saturating_mul);
+    let is_product = || recognise(kernel, stage).is_some_and(|c| found.are_apart_from_all(&c) && worth_a_tile(kernel, &c));
+    if found.slides.iter().all(|s| s.tap.is_none()) && points() < registers::FEWEST_LANES && is_product() {
+        return false;
+    }
     match &found.slides[..] {
         [.., rows, columns] => {
             let (Some(rows), Some(own)) = (extent(rows), extent(columns)) else { return true };
@@ -101,6 +107,10 @@ impl Windows {
     /// Whether a contraction's rows and columns are others than what they slide over.
     pub fn are_apart_from(&self, c: &Contraction) -> bool {
         self.tapped().all(|(kept, _)| kept != c.m && kept != c.n)
+    }
+
+    fn are_apart_from_all(&self, c: &Contraction) -> bool {
+        self.slides.iter().all(|s| s.kept != c.m && s.kept != c.n)
     }
 
     fn kernel_gradient(&self, kernel: &Kernel, stage: usize) -> Option<Contraction> {
