@@ -20,7 +20,9 @@ use svod_ir::lowered::{Lowered, Phase};
 use svod_ir::pass::Pass;
 use svod_ir::size::Variable;
 use svod_ir::target::Target;
-use svod_schedule::{Program, Schedule, Variants, heuristic_variants, lower_variants, strict_heuristic, values_at};
+use svod_schedule::{
+    Joined, Program, Schedule, Variants, heuristic_variants, lower_variants, strict_heuristic, values_at,
+};
 
 /// A kernel, compiled and loaded. It has no state: plans share it.
 pub struct KernelCode {
@@ -39,6 +41,8 @@ pub struct KernelCode {
     workspaces: Vec<usize>,
     /// Parameters that results may take the place of.
     replaceable: Vec<(usize, usize)>,
+    /// The parameters that it only joins, if it does nothing else.
+    joined: Option<Vec<Joined>>,
     /// Code for certain sizes, where it may have any.
     sized: Option<Sized>,
     compile_time: Duration,
@@ -134,6 +138,7 @@ impl KernelCode {
             packs: Vec::new(),
             workspaces: Vec::new(),
             replaceable: Vec::new(),
+            joined: None,
             sized: None,
             compile_time: Duration::ZERO,
         }
@@ -198,6 +203,11 @@ impl KernelCode {
     /// The parameters that a result, the parameter `written`, may be written over: they are read only where it is written, before.
     pub(crate) fn replaceable(&self, written: usize) -> impl Iterator<Item = usize> + Clone {
         self.replaceable.iter().filter(move |(to, _)| *to == written).map(|(_, from)| *from)
+    }
+
+    /// The parameters that it puts one after the other, where it does nothing else.
+    pub(crate) fn joined(&self) -> Option<&[Joined]> {
+        self.joined.as_deref()
     }
 
     /// The code for these values of its variables, if the device has one that is better; it takes the kernel's own arguments,
@@ -266,10 +276,11 @@ pub(crate) fn compile(context: &Context, job: &Job) -> Result<Arc<KernelCode>> {
         let code = KernelCode::new(device.clone(), spec, programs);
         let work = work(&code.spec, target.into());
         let replaceable = svod_schedule::replaceable(kernel);
+        let joined = svod_schedule::joined(kernel);
         let what = Some(kernel.clone());
         let sized = Sized::of(job);
         let code =
-            KernelCode { variants, packs, workspaces, replaceable, sized, compile_time, work, kernel: what, ..code };
+            KernelCode { variants, packs, workspaces, replaceable, joined, sized, compile_time, work, kernel: what, ..code };
         tell(kernel, &code);
         Ok(Arc::new(code))
     })

@@ -56,7 +56,7 @@ const WIDEST: u32 = 1024;
 /// How a plan is prepared.
 ///
 /// Prints as `strategy=heuristic planner=arena schedule_cache=on threads=default device=default`,
-/// followed by those of `timeout_secs`, `max_uops`, `search_secs`, `strict`, `skip` and `target` that differ from the default;
+/// followed by those of `timeout_secs`, `max_uops`, `search_secs`, `memory_budget`, `strict`, `skip` and `target` that differ from the default;
 /// each part parses back as value of the option of its name ([`PrepareConfig::set`]).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PrepareConfig {
@@ -78,6 +78,8 @@ pub struct PrepareConfig {
     pub device: Option<DeviceSpec>,
     /// How intermediates share memory.
     pub planner: Planner,
+    /// Bytes of intermediates that a plan should have in memory at a time; any number where absent.
+    pub memory_budget: Option<usize>,
     /// Whether folds go from left to right and every operation is rounded on its own.
     pub strict: bool,
     /// Whether runs look for NaN in what each step writes, and fail at the first.
@@ -102,6 +104,7 @@ impl Default for PrepareConfig {
             threads: None,
             device: None,
             planner: Planner::default(),
+            memory_budget: None,
             strict: false,
             detect_nan: false,
             target: None,
@@ -118,6 +121,8 @@ pub(crate) struct Fingerprint {
     strict: bool,
     /// Decides no schedule, but what runs do, and these are kept together.
     detect_nan: bool,
+    /// As `detect_nan`.
+    memory_budget: Option<usize>,
     target: Option<Target>,
     skip: PassSet,
     /// Limits and threads of a search.
@@ -207,6 +212,7 @@ options! {
     "max_uops"       "BEAM_UOPS_MAX"       "a number of instructions, at least 1"              |c, v| number(v, 1..=usize::MAX).map(|n| c.max_uops = n);
     "search_secs"    "SVOD_SEARCH_SECS"    "a number of seconds from 1 to 86400, or default"   |c, v| or_default(v, |v| number(v, 1..=86400)).map(|n| c.search_secs = n);
     "planner"        "SVOD_MEMORY_PLANNER" "arena, remap or disabled"                          |c, v| v.parse().map(|p| c.planner = p).ok();
+    "memory_budget"  "SVOD_MEMORY_BUDGET"  "a number of bytes, or default"                     |c, v| or_default(v, |v| number(v, 0..=usize::MAX)).map(|n| c.memory_budget = n);
     "schedule_cache" ""                    "on or off"                                         |c, v| on_off(v).map(|on| c.disable_schedule_cache = !on);
     "threads"        "SVOD_PLAN_THREADS"   "a number from 1 to 1024, or default"               |c, v| or_default(v, |v| number(v, 1..=1024)).map(|n| c.threads = n);
     "device"         "SVOD_DEVICE"         "the name of a device that there is, or default"    |c, v| or_default(v, existing_device).map(|d| c.device = d);
@@ -266,7 +272,7 @@ fn or_default<T>(text: &str, parse: impl Fn(&str) -> Option<T>) -> Option<Option
 
 impl PrepareConfig {
     /// The default, changed by the environment: `SVOD_STRATEGY` or `SVOD_BEAM`, `BEAM_TIMEOUT_SEC`,
-    /// `BEAM_UOPS_MAX`, `SVOD_SEARCH_SECS`, `SVOD_MEMORY_PLANNER`, `SVOD_PLAN_THREADS`, `SVOD_DEVICE`, `SVOD_STRICT`, `SVOD_DETECT_NAN`, `SVOD_SKIP`, and
+    /// `BEAM_UOPS_MAX`, `SVOD_SEARCH_SECS`, `SVOD_MEMORY_PLANNER`, `SVOD_MEMORY_BUDGET`, `SVOD_PLAN_THREADS`, `SVOD_DEVICE`, `SVOD_STRICT`, `SVOD_DETECT_NAN`, `SVOD_SKIP`, and
     /// `SVOD_DISABLE_SCHEDULE_CACHE`, exactly `1`; the target is that of `SVOD_TARGET`. A value that cannot be parsed leaves the default, with
     /// one warning.
     pub fn from_env() -> Self {
@@ -377,6 +383,7 @@ impl PrepareConfig {
             strategy: self.strategy,
             strict: self.strict,
             detect_nan: self.detect_nan,
+            memory_budget: self.memory_budget,
             target: self.target.clone(),
             skip: self.skip,
             search,
@@ -430,6 +437,7 @@ impl Display for PrepareConfig {
             write!(f, " max_uops={}", self.max_uops)?;
         }
         self.search_secs.map_or(Ok(()), |secs| write!(f, " search_secs={secs}"))?;
+        self.memory_budget.map_or(Ok(()), |bytes| write!(f, " memory_budget={bytes}"))?;
         f.write_str(if self.strict { " strict=on" } else { "" })?;
         f.write_str(if self.detect_nan { " detect_nan=on" } else { "" })?;
         if !self.skip.is_empty() {

@@ -32,6 +32,7 @@ mod reduction;
 
 pub use apply::{PackJob, ScheduleError};
 pub use calls::in_place::replaceable;
+pub use calls::joined::{Joined, joined};
 pub use calls::preschedule::{BufferSpec, Item, KernelInvocation, PreSchedule, Slot};
 pub use calls::schedule_graph::{self, ScheduleGraph, ScheduleGraphError};
 pub use choose::{heuristic, heuristic_variants, neighbours, strict_heuristic};

@@ -1,8 +1,10 @@
 //! Building plans, and what is refused.
 
 use super::donate::{Asked, Donated};
+use super::joined;
 use super::lend::Lending;
 use super::op::{OpKind, PlanOp};
+use super::recompute::{self, Parts};
 use super::required::Required;
 use super::run::{self, Run};
 use super::{ExecutionPlan, Shared, instance, memory_plan, order};
@@ -11,9 +13,11 @@ use crate::context::{Context, count_of};
 use crate::error::Error;
 use crate::memory::Memory;
 use std::fmt;
+use std::mem::take;
 use std::sync::Arc;
 use svod_device::Buffer;
 use svod_ir::graph::{Leaf, Shape};
+use svod_ir::lowered::cost::Machine;
 use svod_ir::size::{BoundVariable, Size, Variable};
 
 /// Whose a plan's buffer is.
@@ -34,6 +38,7 @@ pub struct ExecutionPlanBuilder {
     context: Arc<Context>,
     threads: Option<usize>,
     planner: Planner,
+    memory_budget: Option<usize>,
     checks_numbers: bool,
     buffers: Vec<Arc<Buffer>>,
     roles: Vec<Role>,
@@ -173,6 +178,7 @@ impl ExecutionPlanBuilder {
             context: context.clone(),
             threads: None,
             planner: Planner::Disabled,
+            memory_budget: None,
             checks_numbers: false,
             buffers: Vec::new(),
             roles: Vec::new(),
@@ -192,6 +198,13 @@ impl ExecutionPlanBuilder {
     /// How intermediates share memory; they do not, unless this says so.
     pub fn planner(&mut self, planner: Planner) -> &mut Self {
         self.planner = planner;
+        self
+    }
+
+    /// Bytes of intermediates that the plan should have in memory at a time: what is cheap to compute again is let go, where
+    /// intermediates share memory.
+    pub fn memory_budget(&mut self, bytes: Option<usize>) -> &mut Self {
+        self.memory_budget = bytes;
         self
     }
 
@@ -285,6 +298,16 @@ impl ExecutionPlanBuilder {
         }
         if let Some(&index) = outputs.iter().find(|i| **i >= self.buffers.len()) {
             return Err(BuildError::PlanOutputOutOfRange { index, len: self.buffers.len() });
+        }
+        if self.planner != Planner::Disabled {
+            joined::made_in_place(&mut self.ops, &mut self.buffers, &self.roles);
+        }
+        if let Some(budget) = self.memory_budget.filter(|_| self.planner != Planner::Disabled) {
+            let threads = self.threads.unwrap_or_else(|| self.context.threads());
+            let machine = Machine::described(self.context.target(), threads);
+            let (ops, buffers, roles) = (take(&mut self.ops), take(&mut self.buffers), take(&mut self.roles));
+            let parts = Parts { ops, buffers, roles };
+            Parts { ops: self.ops, buffers: self.buffers, roles: self.roles } = recompute::within(budget, parts, &machine)?;
         }
         let asked = Asked::new(&self.donated, &mut self.ops, &self.buffers, &self.inputs, &outputs);
         let order = order::order(&self.ops, &self.buffers)?;

@@ -12,10 +12,12 @@ use super::op::{OpKind, PlanOp};
 use super::order::Order;
 use crate::config::Planner;
 use rustc_hash::FxHashMap;
-use smallvec::{SmallVec, smallvec};
+use smallvec::SmallVec;
 use spans::{Spans, Taken};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::mem::take;
+use std::ops::Range;
 use std::sync::Arc;
 use svod_device::{Block, Buffer, DeviceSpec, Storage, StorageId};
 use svod_ir::pass::visit;
@@ -85,29 +87,42 @@ pub(super) fn plan(
     report
 }
 
-/// The buffers that may be moved.
+/// The bytes of intermediates that each level needs, as they are planned where they may be moved.
+pub(super) fn alive(ops: &[PlanOp], order: &Order, roles: &[Role], buffers: &[Arc<Buffer>]) -> Vec<usize> {
+    let mut tenants = tenants(ops, order, roles, buffers);
+    write_in_place(&mut tenants, ops, order, buffers);
+    alive_in(&tenants, order.ranges.len())
+}
+
+/// The buffers that may be moved; those of one storage together.
 fn tenants(ops: &[PlanOp], order: &Order, roles: &[Role], buffers: &[Arc<Buffer>]) -> Vec<Tenant> {
     let mut spans: Vec<Option<(usize, usize)>> = vec![None; buffers.len()];
     let mut eligible: Vec<bool> = roles.iter().map(|r| *r == Role::Intermediate).collect();
-    let mut holders: FxHashMap<StorageId, usize> = FxHashMap::default();
-    for buffer in buffers {
-        *holders.entry(buffer.storage_id()).or_default() += 1;
-    }
+    let mut holders: FxHashMap<StorageId, SmallVec<[usize; 1]>> = FxHashMap::default();
     for (i, buffer) in buffers.iter().enumerate() {
-        eligible[i] &= holders[&buffer.storage_id()] == 1 && !buffer.is_view() && !buffer.is_allocated();
+        holders.entry(buffer.storage_id()).or_default().push(i);
+        eligible[i] &= !buffer.is_allocated();
     }
+    // What is written of storages that several buffers have.
+    let mut written_of: FxHashMap<StorageId, Written> = FxHashMap::default();
     for &at in &order.order {
         let (op, level) = (&ops[at], order.levels[at]);
         let written: Vec<usize> = op.accesses().filter(|(_, write)| *write).map(|(buffer, _)| buffer).collect();
-        for (buffer, _) in op.accesses() {
+        for (buffer, write) in op.accesses() {
+            let (storage, range) = (buffers[buffer].storage_id(), buffers[buffer].byte_range());
+            let shares = holders[&storage].len() > 1;
             match &mut spans[buffer] {
                 Some((_, last)) => *last = level,
                 // What is read before it is written holds something from outside the plan. An op that
                 // does both, such as a sum by blocks, writes first: nothing was there.
                 None => {
-                    eligible[buffer] &= written.contains(&buffer);
+                    let is_there = || written_of.get(&storage).is_some_and(|known| known.covers(&range));
+                    eligible[buffer] &= written.contains(&buffer) || shares && is_there();
                     spans[buffer] = Some((level, level));
                 }
+            }
+            if write && shares {
+                written_of.entry(storage).or_default().add(range);
             }
         }
         if matches!(op.kind, OpKind::View { .. } | OpKind::Custom(_)) {
@@ -115,17 +130,45 @@ fn tenants(ops: &[PlanOp], order: &Order, roles: &[Role], buffers: &[Arc<Buffer>
         }
     }
     let tenant = |buffer: usize| {
-        let (first, last) = spans[buffer].filter(|_| eligible[buffer])?;
-        let bytes = buffers[buffer].bytes().next_multiple_of(Block::ALIGN);
-        Some(Tenant { first, last, buffers: smallvec![buffer], bytes })
+        let storage = &buffers[buffer];
+        let mut all = holders[&storage.storage_id()].clone();
+        // The whole storage first: it says how much memory that is.
+        all.sort_by_key(|one| (buffers[*one].is_view(), *one));
+        let is_first = all[0] == buffer && !storage.is_view();
+        if !is_first || !all.iter().all(|one| eligible[*one]) {
+            return None;
+        }
+        let used = || all.iter().filter_map(|one| spans[*one]);
+        let (first, last) = (used().map(|s| s.0).min()?, used().map(|s| s.1).max()?);
+        let bytes = storage.bytes().next_multiple_of(Block::ALIGN);
+        Some(Tenant { first, last, buffers: all, bytes })
     };
     (0..buffers.len()).filter_map(tenant).collect()
+}
+
+/// The parts of a storage that were written, which touch nowhere.
+#[derive(Default)]
+struct Written(Vec<Range<usize>>);
+
+impl Written {
+    fn add(&mut self, range: Range<usize>) {
+        let (mut apart, touching): (Vec<_>, Vec<_>) =
+            take(&mut self.0).into_iter().partition(|one| one.end < range.start || range.end < one.start);
+        let start = touching.iter().map(|one| one.start).fold(range.start, usize::min);
+        apart.push(start..touching.iter().map(|one| one.end).fold(range.end, usize::max));
+        self.0 = apart;
+    }
+
+    fn covers(&self, range: &Range<usize>) -> bool {
+        self.0.iter().any(|one| one.start <= range.start && range.end <= one.end)
+    }
 }
 
 /// Makes one tenant of those of which a kernel writes one over the other, and gives how often.
 fn write_in_place(tenants: &mut Vec<Tenant>, ops: &[PlanOp], order: &Order, buffers: &[Arc<Buffer>]) -> usize {
     let mut of: FxHashMap<usize, usize> = FxHashMap::default();
-    for (at, tenant) in tenants.iter().enumerate() {
+    // What others have parts of stays as it is.
+    for (at, tenant) in tenants.iter().enumerate().filter(|(_, tenant)| tenant.buffers.len() == 1) {
         of.insert(tenant.buffers[0], at);
     }
     let mut merged = 0;
@@ -170,7 +213,7 @@ fn settle(tenant: &Tenant, storage: &Arc<Storage>, offset: usize, buffers: &mut 
     for &at in &tenant.buffers {
         let buffer = &mut buffers[at];
         // Offsets are multiples of a cache line, and the storage is large enough: the view fits.
-        if let Ok(view) = Buffer::over(storage.clone(), offset, buffer.dtype(), buffer.count()) {
+        if let Ok(view) = Buffer::over(storage.clone(), offset + buffer.offset(), buffer.dtype(), buffer.count()) {
             *buffer = Arc::new(view);
         }
     }
@@ -178,6 +221,11 @@ fn settle(tenant: &Tenant, storage: &Arc<Storage>, offset: usize, buffers: &mut 
 
 /// The bytes that are needed in the level that needs most.
 fn most_alive(tenants: &[Tenant], levels: usize) -> usize {
+    alive_in(tenants, levels).into_iter().max().unwrap_or(0)
+}
+
+/// The bytes that are needed in each level.
+fn alive_in(tenants: &[Tenant], levels: usize) -> Vec<usize> {
     let mut changes = vec![(0usize, 0usize); levels + 1];
     for tenant in tenants {
         visit(1);
@@ -188,7 +236,7 @@ fn most_alive(tenants: &[Tenant], levels: usize) -> usize {
         *alive = *alive + begun - ended;
         Some(*alive)
     });
-    alive.max().unwrap_or(0)
+    alive.take(levels).collect()
 }
 
 /// Whole storages, used again by the next buffer that fits. They cannot be divided, so that more is needed than is
@@ -319,6 +367,7 @@ fn packed(tenants: &[Tenant], order: &[usize]) -> Packing {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use smallvec::smallvec;
     use svod_device::{Allocator, CpuAllocator};
     use svod_dtype::DType;
 
