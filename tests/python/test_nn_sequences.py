@@ -135,6 +135,23 @@ def test_lengths_are_pytorchs_packed_sequences(name: str) -> None:
         np.testing.assert_allclose(one.numpy(), other.detach().numpy(), rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.parametrize("bidirectional", [False, True])
+def test_an_lstm_projects_what_it_gives(bidirectional: bool) -> None:
+    torch = pytest.importorskip("torch")
+    options = {"num_layers": 2, "bidirectional": bidirectional, "proj_size": 3}
+    theirs, mine = (library.LSTM(5, 8, **options) for library in (torch.nn, nn))
+    with_state_of(theirs, mine)
+    assert list(mine.state_dict()) == list(theirs.state_dict())
+    x, count = draw(6, 2, 5), 2 * (1 + bidirectional)
+    start = [draw(count, 2, 3, seed=1), draw(count, 2, 8, seed=2)]
+    y, last = mine(svod.Tensor(x), tuple(svod.Tensor(one) for one in start))
+    right, end = theirs(torch.tensor(x), tuple(torch.tensor(one) for one in start))
+    for one, other in zip((y, *last), (right, *end), strict=True):
+        np.testing.assert_allclose(one.numpy(), other.detach().numpy(), rtol=1e-4, atol=1e-6)
+    with pytest.raises(svod.ArgumentError, match="LSTM: proj_size: from 0 to below 8, not 8"):
+        nn.LSTM(5, 8, proj_size=8)
+
+
 @pytest.mark.parametrize("name", ["RNN", "LSTM", "GRU"])
 def test_cells_are_steps_of_layers(name: str) -> None:
     layer, cell = getattr(nn, name)(3, 4), getattr(nn, name + "Cell")(3, 4)

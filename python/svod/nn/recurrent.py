@@ -135,19 +135,25 @@ class _Layers(_Recurrent):
         batch_first: bool = False,
         dropout: float = 0.0,
         bidirectional: bool = False,
+        proj_size: int = 0,
     ) -> None:
         check_layers(type(self).__name__, "num_layers", num_layers)
+        if not 0 <= proj_size < hidden_size:
+            raise ArgumentError(f"{type(self).__name__}: proj_size: from 0 to below {hidden_size}, not {proj_size}")
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
         self.bias, self.batch_first, self.dropout, self.bidirectional = bias, batch_first, dropout, bidirectional
-        rows, directions = self.gates * hidden_size, 1 + bidirectional
+        self.proj_size = proj_size
+        rows, directions, given = self.gates * hidden_size, 1 + bidirectional, proj_size or hidden_size
         for layer in range(num_layers):
-            inputs = input_size if layer == 0 else hidden_size * directions
+            inputs = input_size if layer == 0 else given * directions
             for suffix in self._suffixes(layer):
                 setattr(self, f"weight_ih{suffix}", self._draw((rows, inputs)))
-                setattr(self, f"weight_hh{suffix}", self._draw((rows, hidden_size)))
+                setattr(self, f"weight_hh{suffix}", self._draw((rows, given)))
                 if bias:
                     setattr(self, f"bias_ih{suffix}", self._draw((rows,)))
                     setattr(self, f"bias_hh{suffix}", self._draw((rows,)))
+                if proj_size:
+                    setattr(self, f"weight_hr{suffix}", self._draw((proj_size, hidden_size)))
 
     def _suffixes(self, layer: int) -> list[str]:
         return [f"_l{layer}", f"_l{layer}_reverse"][: 1 + self.bidirectional]
@@ -162,14 +168,13 @@ class _Layers(_Recurrent):
         steps = int(x.shape[axis])
         items = tuple(extent for at, extent in enumerate(x.shape[:-1]) if at != axis)
         count = self.num_layers * (1 + self.bidirectional)
+        widths = [self.proj_size or self.hidden_size, self.hidden_size][: self.states]
         if state is None:
-            state = [zeros((count, *items, self.hidden_size), dtype=x.dtype)] * self.states
+            state = [zeros((count, *items, width), dtype=x.dtype) for width in widths]
         first = self._given(state)
-        for tensor in first:
-            if tuple(tensor.shape) != (count, *items, self.hidden_size):
-                raise ShapeError(
-                    f"{name}: a state of shape {tuple(tensor.shape)}, not {(count, *items, self.hidden_size)}"
-                )
+        for tensor, width in zip(first, widths, strict=True):
+            if tuple(tensor.shape) != (count, *items, width):
+                raise ShapeError(f"{name}: a state of shape {tuple(tensor.shape)}, not {(count, *items, width)}")
         inside = None
         if lengths is not None:
             given = lengths if isinstance(lengths, Tensor) else Tensor(list(lengths))
@@ -193,10 +198,13 @@ class _Layers(_Recurrent):
         """A cell's results at each step of a sequence, and its last state."""
         of_input = x.linear(getattr(self, f"weight_ih{suffix}"), getattr(self, f"bias_ih{suffix}", None))
         weight, bias = getattr(self, f"weight_hh{suffix}"), getattr(self, f"bias_hh{suffix}", None)
+        projection = getattr(self, f"weight_hr{suffix}", None)
         results: list[Tensor] = []
         for at in reversed(range(steps)) if back else range(steps):
             now = of_input[:, at] if axis == 1 else of_input[at]
             after = self._step(now, state[0].linear(weight, bias), state)
+            if projection is not None:
+                after = (after[0].linear(projection), *after[1:])
             if inside is None:
                 results.append(after[0])
             else:
@@ -208,6 +216,7 @@ class _Layers(_Recurrent):
     def extra_repr(self) -> str:
         told = [f"{self.input_size}, {self.hidden_size}"]
         options = {"num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0, "bidirectional": False}
+        options |= {"proj_size": 0}
         told += [f"{name}={getattr(self, name)}" for name, usual in options.items() if getattr(self, name) != usual]
         return ", ".join(told)
 
@@ -245,11 +254,24 @@ class LSTM(_Layers):
         c ← σ(f)·c + σ(i)·tanh(g)
         h ← σ(o)·tanh(c)
 
-    A state is a pair, `h` and `c`.
+    A state is a pair, `h` and `c`. With `proj_size`, `h` is `weight_hr @ h` of that size (Sak, Senior and Beaufays 2014).
     """
 
     gates, states = 4, 2
     _step = staticmethod(_lstm_step)
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+    ) -> None:
+        super().__init__(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size)
 
 
 class GRU(_Layers):
