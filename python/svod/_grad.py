@@ -392,8 +392,8 @@ def _outputs(function: str, of: Any, result: Any, *, what: str = "") -> list[Ten
 def jacobian(function: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
     """A function that gives the derivatives of all elements of `function`'s result by all of an argument, a tensor.
 
-    The result has the shape of the value, followed by that of the argument: one pullback for each element of the value, or,
-    where its size is a variable, one for all of them (`vmap`).
+    The result has the shape of the value, followed by that of the argument: one pullback for each element of the
+    value, or, where its size is a variable, one for all of them (`vmap`).
 
     >>> import svod
     >>> svod.jacobian(lambda x: x * x)(svod.Tensor([1.0, 2.0])).tolist()

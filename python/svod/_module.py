@@ -288,8 +288,8 @@ class Module:
     def to(self, target: Any = None, *, dtype: Any = None, device: str | None = None) -> Self:
         """Moves all tensors to a device, and casts those of floats to an element type, as `Tensor.to` does.
 
-        What requires a gradient stays the tensor that it is, so that optimizers go on with it, and its gradient goes along;
-        anything else gives way to another tensor. One of several names stays one.
+        What requires a gradient stays the tensor that it is, so that optimizers go on with it, and its gradient goes
+        along; anything else gives way to another tensor. One of several names stays one.
 
         >>> import svod
         >>> layer = svod.nn.BatchNorm1d(2).to("float64")
@@ -297,16 +297,20 @@ class Module:
         ('float64', 'int64')
         """
         moved: dict[int, tuple[Tensor, Tensor]] = {}
+
+        def there(tensor: Tensor) -> Tensor:
+            return tensor.detach().to(target, dtype=dtype, device=device, copy=True)
+
         for slot in list(_slots(self)):
             old = slot.tensor
             if id(old) not in moved:
-                new = old.detach().to(target, dtype=dtype, device=device, copy=True)
+                new = there(old)
                 if not old.dtype.is_floating_point and new.dtype != old.dtype:
                     # What is spread over devices stays where it is.
                     place = place_of(new)
                     new = old.detach() if isinstance(place, tuple) else old.detach().to(device=place, copy=True)
                 if old.requires_grad:
-                    new = old if _became(old, new) else new.requires_grad_()
+                    new = old if _became(old, new, there) else new.requires_grad_()
                 moved[id(old)] = (old, new)
             if (now := moved[id(old)][1]) is not old:
                 slot.put(now)
@@ -443,8 +447,8 @@ class _Slot(NamedTuple):
             gave_way(self.tensor, tensor)
 
 
-def _became(parameter: Tensor, value: Tensor) -> bool:
-    """Makes what requires a gradient stand for itself elsewhere or in another type, if it can."""
+def _became(parameter: Tensor, value: Tensor, there: Callable[[Tensor], Tensor]) -> bool:
+    """Makes what requires a gradient stand for itself elsewhere or in another type, if it can; so its gradient."""
     if _is_tracing() or not parameter.is_leaf:
         return False
     before = _set_grad_enabled(False)
@@ -452,7 +456,7 @@ def _became(parameter: Tensor, value: Tensor) -> bool:
         if not parameter._become_moved(value):
             return False
         if (gradient := parameter.grad) is not None:
-            parameter.grad = gradient.to(dtype=value.dtype, device=value.device)
+            parameter.grad = there(gradient)
     finally:
         _set_grad_enabled(before)
     return True

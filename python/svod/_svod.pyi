@@ -818,6 +818,9 @@ class PrepareConfig:
     - `search_secs`: what a plan's search may take; kernels that it does not come to keep the heuristic's
       schedule (`SVOD_SEARCH_SECS`);
     - `planner`: how intermediates share memory, "arena", "remap" or "disabled" (`SVOD_MEMORY_PLANNER`);
+    - `memory_budget`: bytes of intermediates that a plan should have in memory at a time: beyond, what takes the
+      least time per byte is let go and computed again where it is read later, as in a backward pass. A budget that
+      no plan keeps is no error: `plan.memory` says what is needed (`SVOD_MEMORY_BUDGET`);
     - `schedule_cache`: whether schedules of equal graphs are shared (off with
       `SVOD_DISABLE_SCHEDULE_CACHE=1`);
     - `threads`: of a plan's runs, by default those of `set_threads` (`SVOD_PLAN_THREADS`);
@@ -857,6 +860,9 @@ class PrepareConfig:
     @property
     def planner(self) -> str:
         """How intermediates share memory."""
+    @property
+    def memory_budget(self) -> builtins.int | None:
+        """Bytes of intermediates that a plan should have in memory at a time; none for any number."""
     @property
     def schedule_cache(self) -> builtins.bool:
         """Whether schedules of equal graphs are shared."""
@@ -1113,6 +1119,7 @@ class Tensor:
     def __getitem__(self, key: Any, /) -> Tensor: ...
     def __setitem__(self, key: Any, value: _Operand, /) -> None: ...
     def _become(self, name: str, value: Tensor) -> Self: ...
+    def _become_moved(self, value: Tensor) -> builtins.bool: ...
     def _snapshot(self) -> Tensor | builtins.int: ...
     def reshape(self, /, *shape: _Extent | Sequence[_Extent]) -> Tensor:
         """The same elements in row-major order under other extents; one -1 is inferred."""
@@ -1596,7 +1603,9 @@ class Tensor:
         the others, change nothing: a tensor is a value."""
     def __reduce__(self) -> Any: ...
     @staticmethod
-    def _restore(elements: Any, devices: list[str], axis: builtins.int | None) -> Tensor: ...
+    def _restore(
+        elements: Any, devices: list[str], axis: builtins.int | None, is_required: builtins.bool = False
+    ) -> Tensor: ...
     def assign(self, /, value: _Operand) -> Self:
         """Makes the tensor stand for another value, broadcast and cast; gives the tensor itself."""
     def copy_(self, /, value: Any) -> Self:

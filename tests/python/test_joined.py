@@ -71,7 +71,9 @@ def test_parts_of_several_stacks_in_other_orders() -> None:
         found = steps(x, w)
         turned = svod.stack(found[::-1])
         twice = svod.stack([found[0], found[0], found[3]])
-        return product(svod.stack(found)) + product(turned) * 2 + product(twice) * 3 + product(svod.cat([turned, twice]))
+        return (
+            product(svod.stack(found)) + product(turned) * 2 + product(twice) * 3 + product(svod.cat([turned, twice]))
+        )
 
     compared(mixed)
 

@@ -106,5 +106,5 @@ def test_what_a_budget_may_be() -> None:
         assert config.memory_budget == 1000 and "memory_budget=1000" in repr(config)
         assert svod.arange(5).sum().item() == 10
     assert svod.PrepareConfig().memory_budget is None
-    with pytest.raises(svod.ArgumentError, match="memory_budget.*a number of bytes"):
+    with pytest.raises(svod.ArgumentError, match=r"memory_budget.*a number of bytes"):
         svod.PrepareConfig(memory_budget="much")

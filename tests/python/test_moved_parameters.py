@@ -1,4 +1,4 @@
-"""Parameters that are cast, moved or replaced after an optimizer was made of them: they are trained, or a step says so."""
+"""Parameters that are cast, moved or replaced after an optimizer was made of them: they are trained, or it is said."""
 
 import copy
 import pickle

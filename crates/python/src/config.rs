@@ -24,9 +24,9 @@ use crate::scope;
 /// - `search_secs`: what a plan's search may take; kernels that it does not come to keep the heuristic's
 ///   schedule (`SVOD_SEARCH_SECS`);
 /// - `planner`: how intermediates share memory, "arena", "remap" or "disabled" (`SVOD_MEMORY_PLANNER`);
-/// - `memory_budget`: bytes of intermediates that a plan should have in memory at a time: beyond, what takes the least time
-///   per byte is let go and computed again where it is read later, as in a backward pass. What is not cheaper to hold
-///   than to compute can make the plan need more; `plan.memory` says how much (`SVOD_MEMORY_BUDGET`);
+/// - `memory_budget`: bytes of intermediates that a plan should have in memory at a time: beyond, what takes the
+///   least time per byte is let go and computed again where it is read later, as in a backward pass. A budget that
+///   no plan keeps is no error: `plan.memory` says what is needed (`SVOD_MEMORY_BUDGET`);
 /// - `schedule_cache`: whether schedules of equal graphs are shared (off with
 ///   `SVOD_DISABLE_SCHEDULE_CACHE=1`);
 /// - `threads`: of a plan's runs, by default those of `set_threads` (`SVOD_PLAN_THREADS`);

@@ -279,8 +279,18 @@ pub(crate) fn compile(context: &Context, job: &Job) -> Result<Arc<KernelCode>> {
         let joined = svod_schedule::joined(kernel);
         let what = Some(kernel.clone());
         let sized = Sized::of(job);
-        let code =
-            KernelCode { variants, packs, workspaces, replaceable, joined, sized, compile_time, work, kernel: what, ..code };
+        let code = KernelCode {
+            variants,
+            packs,
+            workspaces,
+            replaceable,
+            joined,
+            sized,
+            compile_time,
+            work,
+            kernel: what,
+            ..code
+        };
         tell(kernel, &code);
         Ok(Arc::new(code))
     })

@@ -208,7 +208,12 @@ fn attach(
 ) -> Result<ExecutionPlanBuilder> {
     let Use { key, shapes, inputs, origins, required, donated, lent } = *graph;
     let mut builder = ExecutionPlanBuilder::new(context);
-    builder.planner(config.planner).memory_budget(config.memory_budget).require(required.to_vec()).donate(donated.clone()).lend(lent);
+    builder
+        .planner(config.planner)
+        .memory_budget(config.memory_budget)
+        .require(required.to_vec())
+        .donate(donated.clone())
+        .lend(lent);
     builder.check_numbers(config.detect_nan);
     if let Some(threads) = config.threads {
         builder.threads(threads);

@@ -254,7 +254,8 @@ class LSTM(_Layers):
         c ← σ(f)·c + σ(i)·tanh(g)
         h ← σ(o)·tanh(c)
 
-    A state is a pair, `h` and `c`. With `proj_size`, `h` is `weight_hr @ h` of that size (Sak, Senior and Beaufays 2014).
+    A state is a pair, `h` and `c`. With `proj_size`, `h` is `weight_hr @ h`, of that size (Sak, Senior and Beaufays
+    2014).
     """
 
     gates, states = 4, 2

@@ -162,9 +162,9 @@ class Optimizer:
     that all parameters have in common, computed in float64, and `_update` for the elements.
 
     Parameters of less than 32 bits have their weights kept in float32, which the parameters are rounded from. Where a
-    parameter is written by others, as by `load_state_dict`, a step goes on from what they wrote. The state of one that is
-    cast or moved, as by `Module.to`, goes with it. A parameter in whose place its module has another tensor by now, which
-    no optimizer has, is an error of the step: it would train nothing.
+    parameter is written by others, as by `load_state_dict`, a step goes on from what they wrote. The state of one that
+    is cast or moved, as by `Module.to`, goes with it. A parameter in whose place its module has another tensor by now,
+    which no optimizer has, is an error of the step: it would train nothing.
     """
 
     # Options that are no real numbers, which compiled code is made for.
@@ -361,9 +361,10 @@ class Optimizer:
                 if is_left_behind(parameter, is_given) and (is_given or parameter.grad is None):
                     name = f"{group._names[at]} of " if group._names else ""
                     raise ArgumentError(
-                        f"{type(self).__name__}.step: the parameter {name}{parameter.dtype}{list(parameter.shape)} is no "
-                        "longer in its module, which has another tensor in its place, by an assignment, `load_state_dict` "
-                        "or `to`: make the optimizer afterwards, or write `assign` under `no_grad` to give it another value"
+                        f"{type(self).__name__}.step: the parameter {name}{parameter.dtype}{list(parameter.shape)} is "
+                        "no longer in its module, which has another tensor in its place, by an assignment, "
+                        "`load_state_dict` or `to`: make the optimizer afterwards, or write `assign` under `no_grad` "
+                        "to give it another value"
                     )
 
     def _option(self, name: str, value: Any) -> Any:

@@ -307,7 +307,8 @@ impl ExecutionPlanBuilder {
             let machine = Machine::described(self.context.target(), threads);
             let (ops, buffers, roles) = (take(&mut self.ops), take(&mut self.buffers), take(&mut self.roles));
             let parts = Parts { ops, buffers, roles };
-            Parts { ops: self.ops, buffers: self.buffers, roles: self.roles } = recompute::within(budget, parts, &machine)?;
+            Parts { ops: self.ops, buffers: self.buffers, roles: self.roles } =
+                recompute::within(budget, parts, &machine)?;
         }
         let asked = Asked::new(&self.donated, &mut self.ops, &self.buffers, &self.inputs, &outputs);
         let order = order::order(&self.ops, &self.buffers)?;

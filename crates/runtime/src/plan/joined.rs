@@ -50,7 +50,8 @@ pub(super) fn made_in_place(ops: &mut Vec<PlanOp>, buffers: &mut [Arc<Buffer>], 
             }
             for at in plan.holders.remove(&old.storage_id()).unwrap_or_default() {
                 let (buffer, start) = (&buffers[at], begin + member.at);
-                if let Ok(view) = Buffer::over(storage.clone(), start + buffer.offset(), buffer.dtype(), buffer.count()) {
+                if let Ok(view) = Buffer::over(storage.clone(), start + buffer.offset(), buffer.dtype(), buffer.count())
+                {
                     buffers[at] = Arc::new(view);
                     plan.holders.entry(storage.id()).or_default().push(at);
                 }
@@ -134,7 +135,8 @@ impl<'a> Joins<'a> {
         while let Some(member) = open.pop() {
             match self.of.get(&member.buffer).filter(|join| !self.gone.contains(&join.op)) {
                 Some(join) => {
-                    let below = |(buffer, at): &(usize, usize)| Member { buffer: *buffer, at: member.at + at, op: join.op };
+                    let below =
+                        |(buffer, at): &(usize, usize)| Member { buffer: *buffer, at: member.at + at, op: join.op };
                     open.extend(join.parts.iter().map(below));
                     whole.joined.push(member);
                 }

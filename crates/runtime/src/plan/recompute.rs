@@ -94,8 +94,7 @@ fn cheapest(
         let op = &parts.ops[maker];
         let code = op.code().filter(|_| parts.runs_again(maker, &uses))?;
         let results = op.outputs.iter().filter(|at| !code.workspaces().contains(at)).map(|at| op.buffers[*at]);
-        let buffers: Vec<usize> =
-            results.filter(|buffer| parts.is_free(*buffer) && until(buffer).is_some()).collect();
+        let buffers: Vec<usize> = results.filter(|buffer| parts.is_free(*buffer) && until(buffer).is_some()).collect();
         let until = buffers.iter().filter_map(until).min()?;
         let bytes: usize = buffers.iter().map(|buffer| parts.buffers[*buffer].bytes()).sum();
         let price = (bytes > 0 && !refused.contains(&buffers[0])).then(|| seconds(op, machine) / bytes as f64)?;
@@ -169,7 +168,8 @@ impl Parts {
             }
         }
         // Not earlier than the level before its first reader's: it waits for one of the level before that.
-        op.after = order.ranges.get(gap.until.wrapping_sub(2)).map(|range| order.order[range.start]).into_iter().collect();
+        op.after =
+            order.ranges.get(gap.until.wrapping_sub(2)).map(|range| order.order[range.start]).into_iter().collect();
         op.id = Some(id);
         // Positions from the new op's on are one more.
         let moved = |at: usize| at + usize::from(at >= first);

@@ -24,17 +24,21 @@ pub struct Joined {
 /// other kernel.
 pub fn joined(kernel: &Kernel) -> Option<Vec<Joined>> {
     let [stage] = &kernel.stages[..] else { return None };
-    let (Body::Map(values), [Out::Param { param: written, index }]) = (&stage.body, &stage.outs[..]) else { return None };
+    let (Body::Map(values), [Out::Param { param: written, index }]) = (&stage.body, &stage.outs[..]) else {
+        return None;
+    };
     let [value] = values[..] else { return None };
     if !matches!(kernel.exprs.get(value), Expr::Alu(Alu::Where, _)) || !kernel.vars.is_empty() {
         return None;
     }
-    let extents = |param: usize| -> Option<Vec<i64>> { kernel.params[param].shape.iter().map(Size::as_const).collect() };
+    let extents =
+        |param: usize| -> Option<Vec<i64>> { kernel.params[param].shape.iter().map(Size::as_const).collect() };
     let shape = extents(written.index())?;
     let axes: Vec<&Variable> = stage.over.iter().map(|axis| &kernel.axes[axis.index()].var).collect();
     let own = |(at, axis): (&ExprId, &&Variable)| *kernel.exprs.get(*at) == Expr::Index(Size::from(*axis));
     let rows = usize::try_from(*shape.first()?).ok()?;
-    if axes.len() != shape.len() || !index.iter().zip(&axes).all(own) || rows.saturating_mul(kernel.exprs.len()) > MOST {
+    if axes.len() != shape.len() || !index.iter().zip(&axes).all(own) || rows.saturating_mul(kernel.exprs.len()) > MOST
+    {
         return None;
     }
     let row: i64 = shape[1..].iter().product();
@@ -42,7 +46,8 @@ pub fn joined(kernel: &Kernel) -> Option<Vec<Joined>> {
     for at in 0..rows as i64 {
         let here = |size: &Size| size.substitute(&|v| (v == axes[0]).then(|| Size::from(at)));
         let (param, offset) = read(&kernel.exprs, value, &here, &|param| extents(param))?;
-        let place = flat(&index.iter().map(|i| index_of(&kernel.exprs, *i, &here)).collect::<Option<Vec<_>>>()?, &shape);
+        let place =
+            flat(&index.iter().map(|i| index_of(&kernel.exprs, *i, &here)).collect::<Option<Vec<_>>>()?, &shape);
         let begins = (&place - &offset).as_const().and_then(|begins| usize::try_from(begins).ok())?;
         if kernel.params[param].dtype != kernel.params[written.index()].dtype || param == written.index() {
             return None;
@@ -54,7 +59,8 @@ pub fn joined(kernel: &Kernel) -> Option<Vec<Joined>> {
         }
     }
     // All of each parameter is there.
-    let whole = |(part, rows): &(Joined, i64)| extents(part.param).is_some_and(|n| n.iter().product::<i64>() == rows * row);
+    let whole =
+        |(part, rows): &(Joined, i64)| extents(part.param).is_some_and(|n| n.iter().product::<i64>() == rows * row);
     (row > 0 && parts.len() > 1 && parts.iter().all(whole)).then(|| parts.into_iter().map(|(part, _)| part).collect())
 }
 

@@ -71,7 +71,8 @@ pub(crate) fn is_convolution(kernel: &Kernel, stage: usize) -> bool {
     }
     // Without taps windows have nothing in common: where they fill no vector, there is a product for each, of images.
     let points = || found.slides.iter().filter_map(extent).fold(1, i64::saturating_mul);
-    let is_product = || recognise(kernel, stage).is_some_and(|c| found.are_apart_from_all(&c) && worth_a_tile(kernel, &c));
+    let is_product =
+        || recognise(kernel, stage).is_some_and(|c| found.are_apart_from_all(&c) && worth_a_tile(kernel, &c));
     if found.slides.iter().all(|s| s.tap.is_none()) && points() < registers::FEWEST_LANES && is_product() {
         return false;
     }
