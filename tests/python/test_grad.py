@@ -376,7 +376,9 @@ def test_gradients_of_a_convolution_are_contractions(stride: int, taps: int) -> 
         (gradient,) = y.gradient(of, cotangent=g)
         kernels = [kernel.name for kernel in gradient.prepare(inputs=[x, w, g], unused_inputs=True).kernels]
         assert sum(name.startswith(("conv", "matmul")) for name in kernels) == 1, kernels
-        assert all(name.startswith(("conv", "matmul", "map")) for name in kernels), kernels
+        # Of a small image with a stride, the columns of all windows are summed where they overlap.
+        others = ("map", "rows") if stride > 1 and of is x else ("map",)
+        assert all(name.startswith(("conv", "matmul", *others)) for name in kernels), kernels
 
 
 def test_windows_of_windows_that_are_asked_for() -> None:

@@ -126,6 +126,9 @@ class _Layers(_Recurrent):
     In training elements between layers are dropped with probability `dropout`.
     """
 
+    # Of the hidden state, where that is projected; also of layers that were pickled without.
+    proj_size: int = 0
+
     def __init__(
         self,
         input_size: int,
