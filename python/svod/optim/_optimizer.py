@@ -101,6 +101,7 @@ class ParamGroup(MutableMapping[str, Any]):
 
     def _numbers(self, like: Tensor) -> SimpleNamespace:
         """The options by name, numbers on the device or devices of a tensor."""
+
         def placed(value: Any) -> Any:
             if isinstance(value, tuple):
                 return tuple(placed(number) for number in value)
