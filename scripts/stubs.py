@@ -66,7 +66,6 @@ ONE_AXIS = frozenset(
         "scatter_add",
         "scatter_reduce",
         "shard",
-        "size",
         "softmax",
         "sort",
         "split",
@@ -83,7 +82,7 @@ ONE_AXIS = frozenset(
 )
 # Of others it is a tensor. Extremes give a pair where PyTorch's name of the axis is used, else values.
 RESULTS = {
-    **dict.fromkeys(("max", "min", "cummax", "cummin", "median", "kthvalue", "nonzero", "size"), "Any"),
+    **dict.fromkeys(("max", "min", "cummax", "cummin", "median", "kthvalue", "nonzero"), "Any"),
     **dict.fromkeys(("sort", "topk"), "ValuesAndIndices"),
     **dict.fromkeys(("split", "chunk"), "list[Tensor]"),
     "is_complex": "builtins.bool",

@@ -134,15 +134,26 @@ def _explained(
 # What errors of compiled functions that are not called by users begin with, and the notes of those that name none.
 _PRIVATE = re.compile(r"^(_[a-z]\w*: )(x: )?(tensor: )?")
 _NAMELESS = "while processing 'operands'"
+# How errors begin that name an operation, behind which stand at most its operands' types (`add of f32[2], f32[3]: ..`).
+_NAMED = re.compile(r"^[A-Za-z]\w*(?=( of [^:]*)?: )")
 
 
 def _rename(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any], error: BaseException
 ) -> None:
-    """Has an error that names a function of the package, or none, name that which was called, and the parameter."""
+    """Has an error that names another function of the package, of which this one is made, or none, name that which was
+    called, and the parameter."""
     private = _PRIVATE.match(str(error))
     nameless = _NAMELESS in getattr(error, "__notes__", ())
-    if not isinstance(error, Error) or not _is_ours(error) or not (private or nameless):
+    if not isinstance(error, Error) or not _is_ours(error):
+        return
+    if not (private or nameless):
+        # A module's function says what it is.
+        if function.__name__ != "forward" and not function.__name__.startswith("__"):
+            name, named = _name(function, args).removeprefix("Tensor."), _NAMED.match(str(error))
+            # A method that assigns what this function makes has a name of its own.
+            if named and named[0] != f"{name}_":
+                error.args = (name + str(error)[named.end() :],)
         return
     text = str(error)[private.end() if private else 0 :].removeprefix("tensor: ")
     hints = _hints(function)

@@ -1,10 +1,11 @@
-"""Methods of the compiled class that take NumPy's forms of their arguments, beside PyTorch's."""
+"""What compiled classes take in NumPy's forms, beside PyTorch's, and in PyTorch's."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
-from svod._svod import Tensor
+from svod._svod import Size, Tensor
 
 __all__ = ["install"]
 
@@ -12,7 +13,8 @@ _swapped = Tensor.transpose
 
 
 def install() -> None:
-    """Gives `Tensor` these methods."""
+    """Gives the classes these methods."""
+    Size.__new__ = staticmethod(_extents)  # type: ignore[method-assign]
     _transpose.__name__, _transpose.__qualname__, _transpose.__module__ = "transpose", "Tensor.transpose", "svod"
     Tensor.transpose = _transpose  # type: ignore[method-assign]
 
@@ -35,3 +37,8 @@ def _transpose(self: Tensor, /, *axes: Any, **named: Any) -> Tensor:
     if not axes or axes[0] is None:
         return self.permute(*range(self.ndim)[::-1])
     return self.permute(*(axes[0] if len(axes) == 1 and isinstance(axes[0], (tuple, list)) else axes))
+
+
+def _extents(cls: type[Size], extents: Iterable[Any] = (), /) -> tuple[Any, ...]:
+    """PyTorch's `Size([1, 2])`: a shape, which is a tuple."""
+    return tuple(extents)

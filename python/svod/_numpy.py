@@ -8,6 +8,7 @@ a TypeError, for a tensor is a value.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -136,6 +137,11 @@ def elementwise(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: 
     ours = ELEMENTWISE.get(ufunc.__name__)
     if ours is not None and method == "__call__" and not options:
         return ours(*inputs)
+    if "where" in options and "out" not in options and method == "__call__":
+        # NumPy's own warning would be of this line; a named `out` says that it is not to be given.
+        message = f"np.{ufunc.__name__}(where=...): without out=, elements where it is false are arbitrary"
+        warnings.warn(message, UserWarning, stacklevel=2)
+        options = {**options, "out": None}
     theirs = getattr(ufunc, method)(*_arrays(inputs), **_arrays(options))
     return theirs if out else _tensors(theirs, _device((inputs, options)))
 

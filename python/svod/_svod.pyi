@@ -8,7 +8,9 @@ from typing import Any, NamedTuple, Self, TypeAlias, final, overload
 
 import numpy as np
 import numpy.typing as npt
+from typing_extensions import disjoint_base
 
+from svod._count import Count
 from svod._hooks import HookHandle
 from svod.analysis import Analysis, Explanation
 from svod.library.factorizations import SVD
@@ -43,6 +45,7 @@ __all__ = [
     "IndexError",
     "Kernel",
     "OutOfMemoryError",
+    "OverflowError",
     "PlanInput",
     "PrepareConfig",
     "Profile",
@@ -60,7 +63,9 @@ __all__ = [
     "_Draws",
     "_Facts",
     "_Kinds",
+    "_LinAlgError",
     "_OnnxModel",
+    "_SymbolicCount",
     "_Trace",
     "__version__",
     "_after_fork",
@@ -310,13 +315,19 @@ class FileError(Error, builtins.OSError):
 class FormatError(Error, builtins.ValueError):
     """A file whose content is not what its format allows."""
 
+class OverflowError(ArgumentError, builtins.OverflowError):
+    """A number that an element type, or 64 bits, do not hold."""
+
+class _LinAlgError(ExecutionError, np.linalg.LinAlgError):
+    """A matrix has no such factors, or no inverse: an `ExecutionError`, and NumPy's error of this name."""
+
 class OutOfMemoryError(Error, builtins.MemoryError):
     """No memory is left."""
 
 class ScheduleError(Error, builtins.ValueError):
     """A schedule with a step that is illegal, and why."""
 
-class ShapeError(Error, builtins.ValueError):
+class ShapeError(Error, builtins.ValueError, builtins.RuntimeError):
     """Shapes or axes that do not fit."""
 
 class IndexError(Error, builtins.IndexError):
@@ -732,7 +743,7 @@ class Variable:
     def max(self) -> builtins.int:
         """The greatest value."""
 
-@final
+@disjoint_base
 class Size:
     """An integer expression over variables: an extent of a tensor of symbolic shape.
 
@@ -755,6 +766,7 @@ class Size:
     (False, True, True, [0, 1])
     """
 
+    def __new__(cls, extents: Sequence[_Extent] = (), /) -> tuple[Any, ...]: ...  # type: ignore[misc]
     def __add__(self, other: Any, /) -> Any: ...
     def __radd__(self, other: Any, /) -> Any: ...
     def __sub__(self, other: Any, /) -> Any: ...
@@ -800,6 +812,13 @@ class Size:
     @property
     def variables(self) -> list[Variable]:
         """The variables that it mentions."""
+
+@final
+class _SymbolicCount(Size):
+    """The number of a tensor's elements, where that is no number yet; called, the extents, as PyTorch's method."""
+
+    def __call__(self, dim: Any = None, *, axis: Any = None) -> Any:
+        """The extents, or that of one axis."""
 
 @final
 class PrepareConfig:
@@ -1625,6 +1644,16 @@ class Tensor:
     @property
     def ndim(self) -> builtins.int:
         """Number of dimensions."""
+    @property
+    def size(self) -> Count:
+        """Number of elements, an integer. Called, it gives the extents, or that of one axis, as PyTorch's method:
+        `x.size(0)`.
+
+        >>> import svod
+        >>> x = svod.ones(2, 3)
+        >>> x.size, x.size(), x.size(0)
+        (6, (2, 3), 2)
+        """
     @property
     def nbytes(self) -> Any:
         """Number of bytes of the elements."""
@@ -3650,7 +3679,12 @@ class Tensor:
     def rad2deg_(self, /) -> Self:
         """Becomes what `rad2deg` makes of it."""
     def random_(
-        self, /, low: builtins.int = 0, to: builtins.int | None = None, *, generator: Generator | None = None
+        self,
+        /,
+        *bounds: builtins.int,
+        low: builtins.int | None = None,
+        to: builtins.int | None = None,
+        generator: Generator | None = None,
     ) -> Self:
         """Becomes what `random` makes of it."""
     def ravel(x, /) -> Tensor:
@@ -3937,8 +3971,6 @@ class Tensor:
         """
     def sinh_(self, /) -> Self:
         """Becomes what `sinh` makes of it."""
-    def size(self, /, dim: builtins.int | None = None, *, axis: builtins.int | None = None) -> Any:
-        """The extents, or that of one axis."""
     def slice_scatter(
         x,
         src: _Operand,
@@ -4013,12 +4045,12 @@ class Tensor:
         self,
         /,
         dim: _Axis = None,
+        unbiased: builtins.bool | None = None,
+        keepdim: builtins.bool = False,
         *,
         axis: _Axis = None,
-        keepdim: builtins.bool = False,
         keepdims: builtins.bool = False,
         correction: builtins.float = 1.0,
-        unbiased: builtins.bool | None = None,
         ddof: _Operand | None = None,
     ) -> Tensor:
         """The standard deviation along axes; see `var`."""
@@ -4327,12 +4359,12 @@ class Tensor:
         self,
         /,
         dim: _Axis = None,
+        unbiased: builtins.bool | None = None,
+        keepdim: builtins.bool = False,
         *,
         axis: _Axis = None,
-        keepdim: builtins.bool = False,
         keepdims: builtins.bool = False,
         correction: builtins.float = 1.0,
-        unbiased: builtins.bool | None = None,
         ddof: _Operand | None = None,
     ) -> Tensor:
         """The variance along axes, the sum divided by the number of elements less `correction`.

@@ -145,8 +145,8 @@ def _places(
     """The axes, each with the number of its elements that is wanted."""
     s, axes = ([one] if isinstance(one, int) else one for one in (s, axes))
     if axes is None:
-        axes = range(x.ndim) if s is None else range(x.ndim - len(s), x.ndim)
-    axes = [axis + x.ndim if axis < 0 else axis for axis in axes]
+        axes = range(x.ndim) if s is None else range(-len(s), 0)
+    axes = [axis_of(op, axis, x.ndim) for axis in axes]
     if s is not None and len(s) != len(axes):
         raise ArgumentError(f"{op}: {len(s)} extents s for {len(axes)} axes")
     return list(zip(axes, s if s is not None else [None] * len(axes), strict=True))
@@ -297,7 +297,7 @@ def fftshift(x: Any, /, axes: int | Sequence[int] | None = None) -> Tensor:
     [-2, -1, 0, 1, 2]
     """
     y: Tensor = _tensor(x)
-    for axis in _axes(y, axes):
+    for axis in _axes("fftshift", y, axes):
         y = y.roll(y.shape[axis] // 2, axis)
     return y
 
@@ -306,12 +306,12 @@ def fftshift(x: Any, /, axes: int | Sequence[int] | None = None) -> Tensor:
 def ifftshift(x: Any, /, axes: int | Sequence[int] | None = None) -> Tensor:
     """The inverse of `fftshift`."""
     y: Tensor = _tensor(x)
-    for axis in _axes(y, axes):
+    for axis in _axes("ifftshift", y, axes):
         y = y.roll(-(y.shape[axis] // 2), axis)
     return y
 
 
-def _axes(x: Tensor, axes: int | Sequence[int] | None) -> list[int]:
+def _axes(op: str, x: Tensor, axes: int | Sequence[int] | None) -> list[int]:
     if axes is None:
         return list(range(x.ndim))
-    return [axes] if isinstance(axes, int) else list(axes)
+    return [axis_of(op, axis, x.ndim) for axis in ([axes] if isinstance(axes, int) else axes)]

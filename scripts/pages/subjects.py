@@ -90,8 +90,8 @@ SUBJECTS: dict[str, tuple[str, str]] = {
     "Errors": (
         "",
         "ArgumentError ArgumentTypeError AxisError CompileError DTypeError DeviceError Error ExecutionError FileError "
-        "FormatError IndexError MissingTensorError OutOfMemoryError ScheduleError ShapeError StaleError TraceError "
-        "UnsupportedError",
+        "FormatError IndexError MissingTensorError OutOfMemoryError OverflowError ScheduleError ShapeError StaleError "
+        "TraceError UnsupportedError",
     ),
 }
 

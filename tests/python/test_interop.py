@@ -129,6 +129,8 @@ def test_types_of_ml_dtypes(dtype: str) -> None:
 
 # Functions of SciPy that ask their arguments for a namespace.
 SCIPY = {
+    "pearsonr": "stats.pearsonr(x[:, 0], x[:, 1]).statistic",
+    "variation": "stats.variation(x)",
     "special.logsumexp": "special.logsumexp(x, axis=1)",
     "special.softmax": "special.softmax(x, axis=1)",
     "special.log_softmax": "special.log_softmax(x, axis=1)",

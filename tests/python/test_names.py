@@ -279,10 +279,12 @@ def test_rms_norm_of_integers_needs_an_epsilon() -> None:
 
 def test_what_libraries_order_otherwise_goes_by_name() -> None:
     x = svod.Tensor(X)
-    # PyTorch has `unbiased` there.
-    for method in (x.std, x.var):
+    # As PyTorch has it, the divisor: `keepdim` of other folds is behind it.
+    np.testing.assert_array_equal(x.std(0, False).numpy(), x.std(0, correction=0).numpy())
+    # NumPy's functions, whose default is another divisor, do not say which is meant.
+    for function in (svod.std, svod.var):
         with pytest.raises(TypeError):
-            method(0, True)
+            function(x, 0, True)
 
 
 @pytest.mark.parametrize("spelling", [float, "float", np.float64, "float64", svod.float64, np.dtype(float)])

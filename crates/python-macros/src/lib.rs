@@ -8,9 +8,11 @@ use proc_macro::TokenStream;
 use proc_macro2::{TokenStream as Tokens, TokenTree};
 use quote::{ToTokens, format_ident, quote};
 use syn::ext::IdentExt;
-use syn::{Attribute, FnArg, Ident, ImplItem, Item, Pat, Path, Signature, Type, parse_quote};
+use syn::{Attribute, Block, FnArg, Ident, ImplItem, Item, Pat, Path, ReturnType, Signature, Type, parse_quote};
 
 /// Converts the arguments of a function, or of all functions of an `impl`, by way of `crate::explained`.
+///
+/// The errors of functions that make a tensor name them too, and not the operations that they are composed of.
 ///
 /// Left as they are: `*args` and `**kwargs`, whose parts the function itself looks at; borrowed objects; what any object
 /// is; and the arguments of special methods, in whose place Python names the operator.
@@ -24,6 +26,7 @@ pub fn explained(_attribute: TokenStream, item: TokenStream) -> TokenStream {
             for argument in arguments(&mut function.sig, &function.attrs, &quote!(#own), None) {
                 made.extend(argument);
             }
+            name_errors(&function.sig, &mut function.block, &own);
         }
         Item::Impl(methods) => {
             let class = &methods.self_ty;
@@ -40,12 +43,32 @@ pub fn explained(_attribute: TokenStream, item: TokenStream) -> TokenStream {
                 for argument in arguments(&mut method.sig, &method.attrs, &function, Some(class)) {
                     all.extend(argument);
                 }
+                if !makes {
+                    name_errors(&method.sig, &mut method.block, &own);
+                }
             }
             made = quote!(impl #class { #all });
         }
         _ => return quote!(compile_error!("a function, or an impl of functions");).into(),
     }
     quote!(#item #made).into()
+}
+
+/// Has the errors of a function that makes tensors (its result is `Made..` or a `Pair`), of operations that it is composed of, name the function. Private
+/// functions are parts of others, which name theirs.
+fn name_errors(signature: &Signature, block: &mut Block, own: &str) {
+    let ReturnType::Type(_, kind) = &signature.output else { return };
+    let Type::Path(path) = &**kind else { return };
+    let makes = path.path.segments.last().is_some_and(|last| {
+        let name = last.ident.to_string();
+        name.starts_with("Made") || name == "Pair"
+    });
+    if makes && !own.starts_with('_') {
+        *block = parse_quote!({
+            let made = (move || -> #kind { #block })();
+            crate::explained::by_name(#own, made)
+        });
+    }
 }
 
 /// The functions that convert the arguments of one.
@@ -93,9 +116,10 @@ fn arguments(
     made
 }
 
-/// The name that Python has for a function: `name = ".."` of its `#[pyo3(..)]` or `#[pyfunction(..)]`.
+/// The name that Python has for a function: `name = ".."` of its `#[pyo3(..)]` or `#[pyfunction(..)]`, or of `#[getter(..)]`.
 fn named(attributes: &[Attribute]) -> Option<String> {
-    let mut found = None;
+    let getter = attributes.iter().find(|attribute| attribute.path().is_ident("getter"));
+    let mut found = getter.and_then(|attribute| attribute.parse_args::<Ident>().ok()).map(|name| name.to_string());
     let of_pyo3 = |attribute: &&Attribute| ["pyo3", "pyfunction"].iter().any(|name| attribute.path().is_ident(name));
     for attribute in attributes.iter().filter(of_pyo3) {
         // Other keys are PyO3's to understand.

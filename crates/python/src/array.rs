@@ -6,11 +6,12 @@ use std::sync::Arc;
 use numpy::npyffi::{_PyArray_GET_ITEM_DATA, NPY_ARRAY_WRITEABLE, NpyTypes, PY_ARRAY_API, get_type_object, npy_intp};
 use numpy::{PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::IntoPyObjectExt;
+use pyo3::exceptions::{PyOverflowError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyComplex, PyFloat, PyInt, PySequence, PyTuple};
+use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PySequence, PyTuple};
 use svod_device::{Buffer, DeviceSpec};
-use svod_dtype::{DEFAULT_COMPLEX, DEFAULT_FLOAT, DType};
-use svod_ir::graph::Op;
+use svod_dtype::{DEFAULT_COMPLEX, DEFAULT_FLOAT, DType, Weak, promote, promote_weak};
+use svod_ir::graph::{LeafClass, Op};
 use svod_tensor::{Operand, Tensor};
 
 use crate::convert::is_listed;
@@ -25,9 +26,28 @@ use crate::tensor::{PyTensor, pair};
 /// order, a scalar, nested sequences. Python's floats have the default type, unless one is `named`, to which they are
 /// rounded once.
 pub fn tensor_of(object: &Bound<'_, PyAny>, device: &DeviceSpec, named: Option<DType>) -> Result<Tensor> {
-    let (array, dtype) = dense_array(as_array(object, named.is_none())?)?;
+    let numbers = if named.is_some() { Numbers::All } else { Numbers::Default };
+    let (array, dtype) = dense_array(as_array(object, numbers)?.0)?;
+    if let Some(named) = named.filter(|named| named.is_int() && dtype.is_int() && *named != dtype) {
+        check_range(object, &array, named)?;
+    }
     let tensor = Tensor::from_bytes_on(device, bytes_of(&array), dtype, array.shape())?;
     Ok(tensor.cast(named.unwrap_or(dtype))?)
+}
+
+/// Whether integers of Python's, in a list, are such as a type holds. What has a type of its own is cast, and wraps.
+fn check_range(object: &Bound<'_, PyAny>, array: &Bound<'_, PyUntypedArray>, dtype: DType) -> Result<()> {
+    let Some((least, most)) = dtype.int_range() else { return Ok(()) };
+    if !is_listed(object) || array.len() == 0 {
+        return Ok(());
+    }
+    for end in ["min", "max"] {
+        let value: i128 = array.call_method0(end)?.call_method0("__int__")?.extract()?;
+        if !(least..=most).contains(&value) && Members::of(object)?.is_weak() {
+            return Err(Class::Overflow.raise(format!("{value} does not fit {dtype}, which holds {least} to {most}")));
+        }
+    }
+    Ok(())
 }
 
 /// What NumPy makes of an object that is given where a tensor is expected; what is on a GPU is copied there.
@@ -46,10 +66,10 @@ pub fn listed_operand(object: &Bound<'_, PyAny>) -> Result<Operand> {
     if let Some(there) = dlpack::gpu::value(object)? {
         return Ok(Operand::Tensor(there));
     }
-    let given = as_array(object, false)?;
+    let (given, is_weak) = as_array(object, Numbers::Exact)?;
     let (array, dtype) = dense_array(given.clone())?;
     let tensor = Tensor::literal(bytes_of(&array), dtype, array.shape())?;
-    if !is_weak(object, &given) {
+    if !is_weak {
         return Ok(Operand::Tensor(tensor));
     }
     let (array, dtype) = dense_array(narrowed(&given)?)?;
@@ -58,7 +78,7 @@ pub fn listed_operand(object: &Bound<'_, PyAny>) -> Result<Operand> {
 
 /// What NumPy makes of an object, C-contiguous, aligned and of native byte order.
 pub fn dense<'py>(object: &Bound<'py, PyAny>) -> Result<(Bound<'py, PyUntypedArray>, DType)> {
-    dense_array(as_array(object, true)?)
+    dense_array(as_array(object, Numbers::Default)?.0)
 }
 
 /// [`dense`] of an array.
@@ -155,36 +175,53 @@ pub fn placed(name: Option<&str>) -> Result<DeviceSpec> {
     Ok(name.map_or(Ok(DeviceSpec::CPU), |name| name.parse().map_err(svod_tensor::TensorError::from))?)
 }
 
-/// The elements as an array; realizes the tensor.
+/// The elements as an array of a value; realizes the tensor.
 ///
 /// Memory never changes under whoever has it: the array shares it and is read-only. Only of borrowed memory and of files,
 /// which others may write, the array has a copy.
 pub fn array_of<'py>(py: Python<'py>, tensor: &Tensor) -> Result<Bound<'py, PyAny>> {
-    let (held, dims) = held_of(py, tensor)?;
+    let (held, dims) = held_of(py, tensor, None)?;
     array_over(py, held, tensor.dtype(), &dims)
 }
 
-/// [`array_of`], for a library whose arrays never change, and which cannot be told that memory is read-only: NumPy exports
-/// no such array to it.
-pub fn lent_of<'py>(py: Python<'py>, tensor: &Tensor) -> Result<Bound<'py, PyAny>> {
-    let (held, dims) = held_of(py, tensor)?;
-    let held = match held {
-        Held::Shared(buffer) => Held::Lent(buffer),
-        own => own,
-    };
-    array_over(py, held, tensor.dtype(), &dims)
+/// What a reader of a tensor's memory knows of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reader {
+    /// That it is read-only.
+    Told,
+    /// Nothing, but it writes no memory.
+    WritesNone,
+    /// Nothing: it may write what its owner may write, memory that is borrowed.
+    MayWrite,
 }
 
-/// The memory of the elements, or a copy, and their extents.
-fn held_of(py: Python<'_>, tensor: &Tensor) -> Result<(Held, Vec<usize>)> {
+/// The elements as an array over the tensor's own memory, borrowed memory too, where what others write is seen by the tensor
+/// and the reader alike; realizes the tensor. Says whether it is a copy all the same: of what lies in a file or on another
+/// device.
+pub fn shared_of<'py>(py: Python<'py>, tensor: &Tensor, reader: Reader) -> Result<(Bound<'py, PyAny>, bool)> {
+    let (held, dims) = held_of(py, tensor, Some(reader))?;
+    let is_copy = matches!(held, Held::Own(_));
+    Ok((array_over(py, held, tensor.dtype(), &dims)?, is_copy))
+}
+
+/// The memory of the elements, or a copy, and their extents. Borrowed memory is copied unless there is a reader.
+fn held_of(py: Python<'_>, tensor: &Tensor, reader: Option<Reader>) -> Result<(Held, Vec<usize>)> {
     allow(py, || {
         // The value of one moment, of what follows a plan.
         let value = tensor.now();
         value.compute()?;
-        if matches!(value.uop().op(), Op::Leaf(leaf) if leaf.class().is_value()) {
+        let class = if let Op::Leaf(leaf) = value.uop().op() { Some(leaf.class()) } else { None };
+        let is_borrowed = class == Some(LeafClass::Borrowed);
+        if class.is_some_and(LeafClass::is_value) || (is_borrowed && reader.is_some()) {
             let (buffer, extents) = value.snapshot()?;
-            if buffer.is_allocated() && buffer.storage().allocator().host_visible() {
-                return Ok((Held::Shared(buffer), extents));
+            let storage = buffer.storage();
+            if buffer.is_allocated() && storage.allocator().host_visible() {
+                let is_writable = match reader {
+                    None | Some(Reader::Told) => false,
+                    Some(Reader::WritesNone) => true,
+                    Some(Reader::MayWrite) => is_borrowed && !storage.is_read_only(),
+                };
+                return Ok((if is_writable { Held::Lent(buffer) } else { Held::Shared(buffer) }, extents));
             }
         }
         let (copy, extents) = value.copied()?;
@@ -200,9 +237,9 @@ pub fn copy_of<'py>(py: Python<'py>, tensor: &Tensor) -> Result<Bound<'py, PyAny
 
 /// What an array's memory belongs to.
 pub enum Held {
-    /// A realized tensor: nobody writes it.
+    /// A realized tensor: the reader does not write it.
     Shared(Arc<Buffer>),
-    /// The same, where the reader is known not to write it.
+    /// The same, of which NumPy is not to know: the reader writes nothing, or may write what is borrowed.
     Lent(Arc<Buffer>),
     /// The array alone.
     Own(Buffer),
@@ -238,7 +275,7 @@ pub fn array_over<'py>(py: Python<'py>, held: Held, dtype: DType, dims: &[usize]
     let mut extents: Vec<npy_intp> = dims.iter().map(|&n| n as npy_intp).collect();
     // SAFETY: the memory holds as many elements of that type, row-major, and does not move when its
     // owner does; NumPy takes the references to `descr` and `owner`, whose drop ends the memory's
-    // life, and copies the extents. Only memory that nobody else uses is writable, or lent to who does not write it.
+    // life, and copies the extents. Only memory that nobody else uses is writable, or that is lent as `Reader` says.
     unsafe {
         let array = PY_ARRAY_API.PyArray_NewFromDescr(
             py,
@@ -259,29 +296,130 @@ pub fn array_over<'py>(py: Python<'py>, held: Held, dtype: DType, dims: &[usize]
     }
 }
 
-/// What NumPy makes of an object; floats and complex numbers of Python's as the default type where they are to be `narrow`.
-fn as_array<'py>(object: &Bound<'py, PyAny>, narrow: bool) -> Result<Bound<'py, PyUntypedArray>> {
+/// What floats and complex numbers of Python's become.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Numbers {
+    /// Their default type, or that of the tensors and arrays beside which they are listed.
+    Default,
+    /// With all their digits, unless something beside them has a type.
+    Exact,
+    /// With all their digits: they are cast later.
+    All,
+}
+
+/// What NumPy makes of an object, and whether it has numbers of Python's of a type of their own only.
+fn as_array<'py>(object: &Bound<'py, PyAny>, numbers: Numbers) -> Result<(Bound<'py, PyUntypedArray>, bool)> {
     if let Ok(array) = object.cast::<PyUntypedArray>() {
         if is_masked(array)? {
             let message = "a masked array has elements without a value, which a tensor has not: fill it (`filled`)";
             return Err(Class::Argument.raise(message));
         }
-        return Ok(array.clone());
+        return Ok((array.clone(), false));
     }
     let py = object.py();
     let array = numpy(py)?.getattr("asarray")?.call1((object,)).map_err(|error| {
-        match error.is_instance_of::<pyo3::exceptions::PyValueError>(py) && object.cast::<PySequence>().is_ok() {
+        match error.is_instance_of::<PyValueError>(py) && object.cast::<PySequence>().is_ok() {
             true => PyErr::from(Class::Shape.raise(format!("tensor: {}", error.value(py)))),
             false => error,
         }
     })?;
     let array = array.cast_into::<PyUntypedArray>().map_err(PyErr::from)?;
-    if narrow && is_weak(object, &array) { narrowed(&array) } else { Ok(array) }
+    if array.dtype().kind() == b'O' && is_listed(object) && Members::of(object)?.weak == Some(Weak::Int) {
+        return Err(Class::Overflow.raise("tensor: an integer of at most 64 bits is expected in a list"));
+    }
+    if numbers != Numbers::All
+        && is_listed(object)
+        && array.len() > 0
+        && let Some(dtype) = Members::of(object)?.dtype()
+    {
+        let is_other = dtype_of(&array).is_ok_and(|made| made != dtype);
+        return Ok((if is_other { in_type(object, dtype)? } else { array }, false));
+    }
+    let is_weak = matches!(dtype_of(&array), Ok(DType::F64 | DType::C128)) && is_plain(object);
+    match is_weak && numbers == Numbers::Default {
+        true => Ok((narrowed(&array)?, true)),
+        false => Ok((array, is_weak)),
+    }
 }
 
-/// Whether what NumPy made an array of are floats or complex numbers of Python's, which take a default type.
-fn is_weak(object: &Bound<'_, PyAny>, array: &Bound<'_, PyUntypedArray>) -> bool {
-    matches!(dtype_of(array), Ok(DType::F64 | DType::C128)) && is_plain(object)
+/// What NumPy makes of nested lists in a type.
+fn in_type<'py>(object: &Bound<'py, PyAny>, dtype: DType) -> Result<Bound<'py, PyUntypedArray>> {
+    let py = object.py();
+    let array = numpy(py)?.getattr("asarray")?.call1((object, numpy_dtype(py, dtype)?));
+    let array = array.map_err(|error| match error.is_instance_of::<PyOverflowError>(py) {
+        true => {
+            PyErr::from(Class::Overflow.raise(format!("tensor: {}, where {dtype} is the common type", error.value(py))))
+        }
+        false => error,
+    })?;
+    Ok(array.cast_into().map_err(PyErr::from)?)
+}
+
+/// What is in nested lists beside numbers of Python's, which are weak.
+#[derive(Default)]
+struct Members {
+    /// The type of tensors, arrays and NumPy's numbers.
+    common: Option<DType>,
+    weak: Option<Weak>,
+    has_tensor: bool,
+    /// Whether there is anything of another kind, or types that do not meet.
+    unknown: bool,
+}
+
+impl Members {
+    fn of(listed: &Bound<'_, PyAny>) -> Result<Members> {
+        let mut members = Members::default();
+        members.add(listed)?;
+        Ok(members)
+    }
+
+    /// Adds what is in a list: no deeper one than NumPy made an array of.
+    fn add(&mut self, listed: &Bound<'_, PyAny>) -> Result<()> {
+        for one in listed.try_iter()? {
+            let one = one?;
+            if one.is_exact_instance_of::<PyFloat>() {
+                self.weak = self.weak.max(Some(Weak::Float));
+            } else if one.is_instance_of::<PyBool>() {
+                self.weak = self.weak.max(Some(Weak::Bool));
+            } else if one.is_instance_of::<PyInt>() {
+                self.weak = self.weak.max(Some(Weak::Int));
+            } else if one.is_exact_instance_of::<PyComplex>() {
+                self.weak = self.weak.max(Some(Weak::Complex));
+            } else if is_listed(&one) {
+                self.add(&one)?;
+            } else {
+                self.strong(&one)?;
+            }
+            if self.unknown {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    fn strong(&mut self, one: &Bound<'_, PyAny>) -> Result<()> {
+        let found = match one.cast::<PyTensor>() {
+            Ok(tensor) => {
+                self.has_tensor = true;
+                Some(tensor.get().0.dtype())
+            }
+            Err(_) => one.getattr_opt("dtype")?.and_then(|dtype| of_descr(&dtype)),
+        };
+        let joined = found.and_then(|found| self.common.map_or(Some(found), |common| promote(common, found)));
+        (self.common, self.unknown) = (joined, joined.is_none());
+        Ok(())
+    }
+
+    /// Whether there are numbers of Python's only.
+    fn is_weak(&self) -> bool {
+        !self.unknown && self.common.is_none()
+    }
+
+    /// The type in which all of them meet, where that is another one than NumPy's.
+    fn dtype(&self) -> Option<DType> {
+        let common = self.common.filter(|_| !self.unknown && (self.has_tensor || self.weak.is_some()))?;
+        self.weak.map_or(Some(common), |weak| promote_weak(common, weak))
+    }
 }
 
 /// An array in the default type of floats, or of complex numbers.
@@ -309,7 +447,8 @@ fn is_plain(object: &Bound<'_, PyAny>) -> bool {
             Err(_) => return true,
         }
     }
-    at.is_exact_instance_of::<PyFloat>() || at.is_exact_instance_of::<PyInt>() || at.is_exact_instance_of::<PyComplex>()
+    // Subclasses of floats are NumPy's numbers.
+    at.is_exact_instance_of::<PyFloat>() || at.is_instance_of::<PyInt>() || at.is_exact_instance_of::<PyComplex>()
 }
 
 pub fn dtype_of(array: &Bound<'_, PyUntypedArray>) -> Result<DType> {

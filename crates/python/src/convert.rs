@@ -230,7 +230,7 @@ pub fn integer(name: &str, given: &Bound<'_, PyAny>) -> Result<i64> {
     match given.extract::<i64>() {
         Ok(number) => Ok(number),
         Err(error) if error.is_instance_of::<PyOverflowError>(given.py()) => {
-            Err(Class::Argument.raise(format!("{name}: {given} does not fit 64 bits")))
+            Err(Class::Overflow.raise(format!("{name}: {given} does not fit 64 bits")))
         }
         // What an array of several, or of none, has in place of a position.
         Err(error) if error.get_type(given.py()).is(given.py().get_type::<PyTypeError>()) => {

@@ -9,10 +9,12 @@ use std::ffi::{CStr, c_void};
 use std::ptr::NonNull;
 
 use numpy::PyUntypedArray;
+use pyo3::exceptions::PyBufferError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyCapsuleMethods, PyDict};
 use svod_dtype::DType;
 
+use crate::array::Reader;
 use crate::dtype::{numpy, numpy_dtype};
 use crate::error::{Class, Result};
 
@@ -76,16 +78,46 @@ pub fn import<'py>(object: &Bound<'py, PyAny>) -> Result<Bound<'py, PyUntypedArr
     Ok(array.call_method1("view", (numpy_dtype(py, *dtype)?,))?.cast_into().map_err(PyErr::from)?)
 }
 
-/// Whether JAX asks, which knows of no read-only memory in capsules, and whose arrays never change.
-pub fn is_asked_by_jax(py: Python<'_>, options: Option<&Bound<'_, PyDict>>) -> PyResult<bool> {
-    if let Some(options) = options
-        && options.get_item("max_version")?.is_some_and(|version| !version.is_none())
-    {
-        return Ok(false);
+/// What is asked of `__dlpack__`, where memory is the host's.
+pub struct Wanted {
+    /// Who reads it.
+    pub reader: Reader,
+    /// Whether a copy is asked for, or refused.
+    pub copy: Option<bool>,
+}
+
+/// The options of `__dlpack__`; a stream and another device than the host are errors, as to NumPy.
+pub fn wanted(py: Python<'_>, options: Option<&Bound<'_, PyDict>>) -> Result<Wanted> {
+    let option = |name: &str| -> PyResult<Option<Bound<'_, PyAny>>> {
+        let given = options.map(|options| options.get_item(name)).transpose()?.flatten();
+        Ok(given.filter(|given| !given.is_none()))
+    };
+    if let Some(stream) = option("stream")? {
+        let told = format!("DLPack's view: the host's memory has no streams: stream is None, not {stream}");
+        return Err(Class::Device.raise(told));
     }
-    let Ok(caller) = py.import("sys")?.call_method1("_getframe", (0,)) else { return Ok(false) };
-    let name: String = caller.getattr("f_globals")?.get_item("__name__")?.extract()?;
-    Ok(name.starts_with("jax."))
+    if let Some(device) = option("dl_device")?
+        && device.extract::<(i32, i32)>()? != (layout::CPU, 0)
+    {
+        let told = format!("a tensor in the host's memory is not exported to device {device} of DLPack");
+        return Err(PyBufferError::new_err(told).into());
+    }
+    let reader = match option("max_version")? {
+        Some(_) => Reader::Told,
+        None if is_asked_by_jax(py) => Reader::WritesNone,
+        None => Reader::MayWrite,
+    };
+    Ok(Wanted { reader, copy: option("copy")?.map(|copy| copy.extract()).transpose()? })
+}
+
+/// Whether JAX asks, which knows of no read-only memory in capsules, and whose arrays never change. Code without a name is
+/// not JAX's.
+fn is_asked_by_jax(py: Python<'_>) -> bool {
+    let name = || -> PyResult<String> {
+        let caller = py.import("sys")?.call_method1("_getframe", (0,))?;
+        caller.getattr("f_globals")?.get_item("__name__")?.extract()
+    };
+    name().is_ok_and(|name| name.starts_with("jax."))
 }
 
 /// A capsule of a NumPy array, of whichever type a tensor has.

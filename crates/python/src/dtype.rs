@@ -20,7 +20,7 @@ use crate::tensor::PyTensor;
 #[derive(Clone, Copy)]
 pub struct PyDType(pub DType);
 
-/// A type as an argument: ours, NumPy's, a name, or one of `bool`, `int`, `float` and `complex`, which are NumPy's `bool`,
+/// A type as an argument: ours, NumPy's, PyTorch's, a name, or one of `bool`, `int`, `float` and `complex`, which are NumPy's `bool`,
 /// `int64`, `float64` and `complex128`.
 pub struct AnyDType(pub DType);
 
@@ -112,6 +112,14 @@ impl<'a, 'py> FromPyObject<'a, 'py> for AnyDType {
         let unknown = || PyErr::from(Class::DType.raise(format!("{} is not an element type", shown(&given))));
         if let Ok(name) = given.extract::<String>()
             && let Some(dtype) = all().find(|d| d.name() == name)
+        {
+            return Ok(AnyDType(dtype));
+        }
+        // PyTorch's, which is not imported for this.
+        if let Ok(class) = given.get_type().getattr("__module__")
+            && class.eq("torch")?
+            && let Some(dtype) =
+                given.to_string().strip_prefix("torch.").and_then(|name| all().find(|d| d.name() == name))
         {
             return Ok(AnyDType(dtype));
         }

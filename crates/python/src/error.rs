@@ -5,14 +5,14 @@
 use std::cell::RefCell;
 
 use pyo3::exceptions::{
-    PyException, PyIndexError, PyKeyboardInterrupt, PyMemoryError, PyNotImplementedError, PyOSError, PyRuntimeError,
-    PyTypeError, PyValueError,
+    PyException, PyIndexError, PyKeyboardInterrupt, PyMemoryError, PyNotImplementedError, PyOSError, PyOverflowError,
+    PyRuntimeError, PyTypeError, PyValueError,
 };
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple, PyType};
 use svod_runtime::{Context, Error as RuntimeError};
-use svod_tensor::{ErrorKind, TensorError};
+use svod_tensor::{ErrorKind, MatrixFailure, TensorError};
 
 use crate::origin;
 use crate::step::Exception;
@@ -32,9 +32,11 @@ pub struct Raised(PyErr);
 pub enum Class {
     /// Any other argument: a `ValueError`.
     Argument,
+    /// A number that an element type, or 64 bits, do not hold: an `ArgumentError`, and an `OverflowError`.
+    Overflow,
     /// An argument of a Python type that it cannot have: an `ArgumentError`, and a `TypeError`.
     ArgumentType,
-    /// Shapes and axes: a `ValueError`.
+    /// Shapes and axes: a `ValueError` as NumPy's, and a `RuntimeError` as PyTorch's.
     Shape,
     /// Element types: a `TypeError`.
     DType,
@@ -56,6 +58,8 @@ pub enum Class {
     Compile,
     /// Running: a `RuntimeError`.
     Execution,
+    /// Matrices without the factors that are asked for: an `ExecutionError`, and NumPy's `LinAlgError`.
+    Matrix,
     /// Reading what a plan's run has not written, or has overwritten: an `ExecutionError`.
     Stale,
     /// What a function may not do while it is traced: a `TypeError`.
@@ -112,10 +116,11 @@ impl Class {
     /// not about what failed beneath.
     pub fn is_about_values(self) -> bool {
         match self {
-            Class::Argument | Class::ArgumentType | Class::Shape | Class::DType | Class::Index => true,
+            Class::Argument | Class::ArgumentType | Class::Overflow => true,
+            Class::Shape | Class::DType | Class::Index => true,
             Class::Format | Class::Unsupported | Class::Schedule | Class::Trace => true,
             Class::Device | Class::File | Class::OutOfMemory => false,
-            Class::Compile | Class::Execution | Class::Stale => false,
+            Class::Compile | Class::Execution | Class::Stale | Class::Matrix => false,
         }
     }
 
@@ -153,9 +158,13 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     let tree = TREE.get_or_try_init(py, || tree(py))?;
     module.add("Error", tree.root.bind(py))?;
-    for (_, leaf) in &tree.leaves {
+    for (class, leaf) in &tree.leaves {
         let leaf = leaf.bind(py);
-        module.add(leaf.name()?, leaf)?;
+        match class {
+            // Public in `svod.linalg`.
+            Class::Matrix => module.add("_LinAlgError", leaf)?,
+            _ => module.add(leaf.name()?, leaf)?,
+        }
     }
     Ok(())
 }
@@ -201,6 +210,14 @@ fn tree(py: Python<'_>) -> PyResult<Tree> {
     let execution =
         class(py, ("ExecutionError", "execute"), &[&root, &runtime], "A run failed, or its result is read too early.")?;
     let argument = class(py, ("ArgumentError", "argument"), &[&root, &value], "An argument that makes no sense.")?;
+    let numpys = py.import("numpy.linalg")?.getattr("LinAlgError")?.cast_into::<PyType>()?;
+    let matrix = class(
+        py,
+        ("LinAlgError", "matrix"),
+        &[&execution, &numpys],
+        "A matrix has no such factors, or no inverse: an `ExecutionError`, and NumPy's error of this name.",
+    )?;
+    matrix.setattr("__module__", "svod.linalg")?;
     let stale = "A plan's output is read that no run has written, or whose last run failed.";
     let leaf = |of, name: (&str, &str), base: &Bound<'_, PyType>, doc| -> PyResult<(Class, Py<PyType>)> {
         Ok((of, class(py, name, &[&root, base], doc)?.unbind()))
@@ -216,8 +233,21 @@ fn tree(py: Python<'_>) -> PyResult<Tree> {
             )?
             .unbind(),
         ),
+        (
+            Class::Overflow,
+            class(
+                py,
+                ("OverflowError", "overflow"),
+                &[&argument, &py.get_type::<PyOverflowError>()],
+                "A number that an element type, or 64 bits, do not hold.",
+            )?
+            .unbind(),
+        ),
         (Class::Argument, argument.unbind()),
-        leaf(Class::Shape, ("ShapeError", "shape"), &value, "Shapes or axes that do not fit.")?,
+        (
+            Class::Shape,
+            class(py, ("ShapeError", "shape"), &[&root, &value, &runtime], "Shapes or axes that do not fit.")?.unbind(),
+        ),
         leaf(
             Class::DType,
             ("DTypeError", "dtype"),
@@ -263,6 +293,7 @@ fn tree(py: Python<'_>) -> PyResult<Tree> {
             &py.get_type::<PyTypeError>(),
             "A function that is traced, or the body of a loop, looks at data, or writes what is not its own.",
         )?,
+        (Class::Matrix, matrix.unbind()),
         (Class::Stale, class(py, ("StaleError", "stale"), &[&execution], stale)?.unbind()),
         (Class::Execution, execution.unbind()),
     ];
@@ -306,8 +337,10 @@ impl From<TensorError> for Raised {
             }
             TensorError::Runtime(RuntimeError::Raised { error, .. }) => match error.downcast_ref::<Exception>() {
                 Some(exception) => return exception.raised(),
+                None if error.is::<MatrixFailure>() => Class::Matrix,
                 None => Class::Execution,
             },
+            TensorError::Overflow { .. } => Class::Overflow,
             TensorError::Rule { source, .. } => match source.downcast_ref::<Exception>() {
                 Some(exception) => return exception.raised(),
                 None => Class::Execution,

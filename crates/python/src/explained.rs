@@ -58,7 +58,31 @@ pub fn named(py: Python<'_>, function: &str, parameter: &str, error: PyErr) -> P
         return Class::ArgumentType.raise(message).into();
     }
     if class.is(py.get_type::<PyOverflowError>()) {
-        return Class::Argument.raise(message).into();
+        return Class::Overflow.raise(message).into();
     }
     error
+}
+
+/// What a function made, or its error by the function's name: those of the operations that it is made of name these.
+pub fn by_name<T>(function: &str, made: Result<T>) -> Result<T> {
+    made.map_err(|raised| Python::attach(|py| renamed(py, function, raised.into())).into())
+}
+
+/// The error of an operation as that of the function that was called: only of what is about arguments, and that begins with
+/// a name, behind which stand at most the operands' types (`add of f32[2], f32[3]: ..`).
+#[cold]
+fn renamed(py: Python<'_>, function: &str, error: PyErr) -> PyErr {
+    if !Class::of_exception(&error, py).is_some_and(Class::is_about_values) {
+        return error;
+    }
+    let text = error.value(py).to_string();
+    let name = text.split(|c: char| !(c.is_alphanumeric() || c == '_')).next().unwrap_or_default();
+    let rest = &text[name.len()..];
+    if name.is_empty() || name == function || !(rest.starts_with(": ") || rest.starts_with(" of ")) {
+        return error;
+    }
+    match error.value(py).setattr("args", (format!("{function}{rest}"),)) {
+        Ok(()) => error,
+        Err(failed) => failed,
+    }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use numpy::{PyArrayDescr, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString, PyTuple, PyType};
+use pyo3::types::{PyDict, PyEllipsis, PyString, PyTuple, PyType};
 use svod_device::{DeviceSpec, host_memory};
 use svod_dtype::{DEFAULT_COMPLEX, DEFAULT_FLOAT, DType};
 use svod_ir::pass;
@@ -16,12 +16,13 @@ use svod_tensor::{Operand, Tensor, TensorError};
 use crate::array::{borrow, tensor_of};
 use crate::config::configured;
 use crate::convert::{
-    AnyMember, AnyOperand, AnyTensor, Axis, Tensors, class_of, integer, named, one_axis, one_by_one, required, together,
+    AnyMember, AnyOperand, AnyTensor, Axis, Tensors, class_of, integer, is_listed, named, one_axis, one_by_one,
+    required, together,
 };
 use crate::dlpack;
 use crate::dtype::{AnyDType, PyDType};
 use crate::error::{Class, Raised, Result};
-use crate::explained::{argument, parts};
+use crate::explained::{self, argument, parts};
 use crate::gil::allow;
 use crate::plan::PyPlan;
 use crate::scalar::{Parts, Several, Text, flag};
@@ -294,18 +295,84 @@ pub fn stack(tensors: Several<AnyMember>, axis: Option<Axis>, dim: Option<Axis>)
 ///
 /// A letter names a dimension of each operand; equal letters have equal extents, and letters that
 /// the result lacks are summed over. `...` stands for dimensions without a letter, which broadcast.
-/// Without `->`, the result has the letters that occur once, in alphabetical order.
+/// Without `->`, the result has the letters that occur once, in alphabetical order. Operands may be given as one list, and
+/// dimensions as numbers: each operand is then followed by a list of those of its own, and the last list is the result's.
 ///
 /// >>> import svod
-/// >>> svod.einsum("ij,j->i", svod.Tensor([[1, 2], [3, 4]]), svod.Tensor([10, 1])).tolist()
+/// >>> a, b = svod.Tensor([[1, 2], [3, 4]]), svod.Tensor([10, 1])
+/// >>> svod.einsum("ij,j->i", a, b).tolist(), svod.einsum("ij,j->i", [a, b]).tolist()
+/// ([12, 34], [12, 34])
+/// >>> svod.einsum(a, [0, 1], b, [1], [0]).tolist()
 /// [12, 34]
 #[explained]
 #[pyfunction]
 #[pyo3(signature = (subscripts, *operands))]
-pub fn einsum(subscripts: Text, operands: &Bound<'_, PyTuple>) -> Made {
+pub fn einsum(subscripts: &Bound<'_, PyAny>, operands: &Bound<'_, PyTuple>) -> Made {
+    let (py, op) = (operands.py(), "einsum");
+    let (text, operands) = match subscripts.extract::<Text>() {
+        Ok(text) => {
+            let listed = in_one_list(&text, operands)?.unwrap_or_else(|| operands.clone());
+            (text.to_owned(), listed)
+        }
+        Err(error) if !operands.get_item(0).is_ok_and(|second| is_listed(&second)) => {
+            return Err(explained::named(py, op, "subscripts", error).into());
+        }
+        Err(_) => interleaved(subscripts, operands)?,
+    };
     let all = operands.extract::<Vec<AnyMember>>().map_err(Raised::from);
-    let operands = together(parts(operands.py(), "einsum", "operands", all)?)?;
-    Ok(Tensor::einsum(&subscripts, &operands.iter().collect::<Vec<_>>())?.into())
+    let operands = together(parts(py, op, "operands", all)?)?;
+    Ok(Tensor::einsum(&text, &operands.iter().collect::<Vec<_>>())?.into())
+}
+
+/// The operands of `einsum` where they are given as one list: of several, or of one tensor.
+fn in_one_list<'py>(text: &str, operands: &Bound<'py, PyTuple>) -> Result<Option<Bound<'py, PyTuple>>> {
+    let [one] = &operands.iter().collect::<Vec<_>>()[..] else { return Ok(None) };
+    if !is_listed(one) {
+        return Ok(None);
+    }
+    let members = one.try_iter()?.collect::<PyResult<Vec<_>>>()?;
+    let is_of_operands = match text.split("->").next().unwrap_or_default().split(',').count() {
+        1 => matches!(&members[..], [only] if only.cast::<PyTensor>().is_ok()),
+        _ => true,
+    };
+    Ok(if is_of_operands { Some(PyTuple::new(one.py(), members)?) } else { None })
+}
+
+/// The text and the operands of `einsum` whose dimensions are numbers: `einsum(a, [0, 1], b, [1], [0])`.
+fn interleaved<'py>(first: &Bound<'py, PyAny>, rest: &Bound<'py, PyTuple>) -> Result<(String, Bound<'py, PyTuple>)> {
+    let given: Vec<_> = std::iter::once(first.clone()).chain(rest.iter()).collect();
+    let (mut texts, mut operands) = (Vec::new(), Vec::new());
+    let pairs = given.chunks_exact(2);
+    let result = pairs.remainder().first().map(dimensions).transpose()?;
+    for pair in pairs {
+        operands.push(pair[0].clone());
+        texts.push(dimensions(&pair[1])?);
+    }
+    let result = result.map_or(String::new(), |result| format!("->{result}"));
+    Ok((texts.join(",") + &result, PyTuple::new(first.py(), operands)?))
+}
+
+/// Dimensions that are given by numbers, as letters.
+fn dimensions(given: &Bound<'_, PyAny>) -> Result<String> {
+    const LETTERS: &[u8] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    let unfit = || {
+        let message = "a list of its dimensions, numbers from 0 to 51 or `...`, is expected behind each operand";
+        Class::ArgumentType.raise(format!("einsum: operands: {message}, not {}", class_of(given)))
+    };
+    if !is_listed(given) {
+        return Err(unfit());
+    }
+    let mut text = String::new();
+    for one in given.try_iter()? {
+        let one = one?;
+        if one.is_instance_of::<PyEllipsis>() {
+            text += "...";
+            continue;
+        }
+        let letter = one.extract::<usize>().ok().and_then(|at| LETTERS.get(at)).ok_or_else(unfit)?;
+        text.push(char::from(*letter));
+    }
+    Ok(text)
 }
 
 /// `x` where the condition holds, else `y`; of a condition alone, where it is not zero: a tensor for each dimension.

@@ -108,7 +108,7 @@ mod _svod {
     #[pymodule_export]
     use crate::schedule::{PyDetectNan, PySchedule, PyStrict, PyTarget};
     #[pymodule_export]
-    use crate::size::{PySize, PyVariable};
+    use crate::size::{PyCount, PySize, PyVariable};
     #[pymodule_export]
     use crate::step::{_cond, _custom, _iterate, _scan, _while_loop};
     #[pymodule_export]

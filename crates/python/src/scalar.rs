@@ -121,14 +121,14 @@ pub fn expected(what: &str, given: &Bound<'_, PyAny>, error: PyErr) -> PyErr {
         let text = format!("{given:?}");
         text.char_indices().nth(MOST_SHOWN).map_or(text.clone(), |(at, _)| format!("{}...", &text[..at]))
     };
-    if Class::ArgumentType.matches(&error, py) || Class::Argument.matches(&error, py) {
+    if [Class::ArgumentType, Class::Overflow, Class::Argument].iter().any(|class| class.matches(&error, py)) {
         return error;
     }
     if error.is_instance_of::<PyTypeError>(py) {
         return Class::ArgumentType.raise(format!("{what} is expected, not {}", shown())).into();
     }
     if error.is_instance_of::<PyOverflowError>(py) {
-        return Class::Argument.raise(format!("{what} of at most 64 bits is expected, not {}", shown())).into();
+        return Class::Overflow.raise(format!("{what} of at most 64 bits is expected, not {}", shown())).into();
     }
     error
 }

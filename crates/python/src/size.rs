@@ -1,6 +1,7 @@
 //! Symbolic sizes: the classes `Variable` and `Size`, and arguments that may be either or a number.
 
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::pyclass::CompareOp;
 use pyo3::types::{PyBool, PyFloat, PyInt, PySequence, PyTuple, PyType};
@@ -57,12 +58,33 @@ pub struct PyVariable(Variable);
 /// svod.ShapeError: n > 5 is true or false as n in 1..512 is chosen
 /// >>> n == 5, n.bind(5) == 5, n.bind(5) > 4, list(range(n.bind(2)))
 /// (False, True, True, [0, 1])
-#[pyclass(name = "Size", module = "svod", frozen)]
+#[pyclass(name = "Size", module = "svod", frozen, subclass)]
 #[derive(Clone)]
 pub struct PySize {
     size: Size,
     /// Values for this run of variables of it.
     values: Vec<BoundVariable>,
+}
+
+/// The number of a tensor's elements, where that is no number yet; called, the extents, as PyTorch's method.
+#[pyclass(name = "_SymbolicCount", module = "svod", extends = PySize, frozen)]
+pub struct PyCount {
+    shape: Py<PyTuple>,
+}
+
+#[pymethods]
+impl PyCount {
+    /// The extents, or that of one axis.
+    #[pyo3(signature = (dim=None, *, axis=None))]
+    fn __call__<'py>(
+        &self,
+        py: Python<'py>,
+        dim: Option<Bound<'py, PyAny>>,
+        axis: Option<Bound<'py, PyAny>>,
+    ) -> Result<Bound<'py, PyAny>> {
+        let module = py.import(intern!(py, "svod._count"))?;
+        Ok(module.call_method1(intern!(py, "extents"), (&self.shape, dim, axis))?)
+    }
 }
 
 /// Values of variables.
@@ -186,6 +208,20 @@ pub fn shown<'py>(py: Python<'py>, size: &Size) -> Result<Bound<'py, PyAny>> {
     match size.as_const() {
         Some(number) => Ok(number.into_bound_py_any(py)?),
         None => Ok(PySize { size: size.clone(), values: Vec::new() }.into_bound_py_any(py)?),
+    }
+}
+
+/// The number of elements of a tensor of this shape, which is called for its extents too: see `svod._count`.
+pub fn counted<'py>(py: Python<'py>, extents: &[Size], count: Size) -> Result<Bound<'py, PyAny>> {
+    let shape = shape(py, extents)?;
+    match count.as_const() {
+        Some(number) => {
+            Ok(py.import(intern!(py, "svod._count"))?.call_method1(intern!(py, "Count"), (number, shape))?)
+        }
+        None => {
+            let size = PyClassInitializer::from(PySize { size: count, values: Vec::new() });
+            Ok(Bound::new(py, size.add_subclass(PyCount { shape: shape.unbind() }))?.into_any())
+        }
     }
 }
 
@@ -381,7 +417,7 @@ macro_rules! operators {
                 match other.cast::<PyInt>() {
                     Ok(exponent) if other.ge(0)? => {
                         let fits = exponent.extract::<u32>().map_err(|_| {
-                            Class::Argument.raise(format!("{} ** {exponent}: a size overflows 64 bits", own.size))
+                            Class::Overflow.raise(format!("{} ** {exponent}: a size overflows 64 bits", own.size))
                         })?;
                         made(py, power(&own.size, fits), &own, &own)
                     }

@@ -114,12 +114,14 @@ pub enum Error {
         message: String,
     },
     /// A custom function failed with an error of its own.
-    #[error("op {op} ({name}): {error}")]
+    #[error("{name}{}: {error}", from_lines(origins))]
     Raised {
         /// Its position in the plan.
         op: usize,
         /// Its kind.
         name: String,
+        /// The lines of the user's program that it computes, as far as they are known.
+        origins: Arc<[Origin]>,
         /// What it says.
         error: Arc<dyn std::error::Error + Send + Sync>,
     },

@@ -9,7 +9,7 @@ use svod_ir::size::Size;
 
 use crate::error::{Result, TensorError, show, show_typed};
 use crate::in_place;
-use crate::index::{Index, Selection, Slice, positions};
+use crate::index::{Index, Selection, Slice, flags_apart, is_flag, positions, with_dimensions_of_flags};
 use crate::memory::device_of;
 use crate::operand::Operand;
 use crate::output;
@@ -29,8 +29,9 @@ impl Tensor {
         let (own, given) = (self.dtype(), value.dtype());
         if given.is_float() && !own.is_float() || own.is_bool() && !given.is_bool() {
             let message = format!(
-                "the result is {given}, which {} cannot hold: `x = x.{op}...` of a cast tensor",
-                self.described()
+                "the result is {given}, which {} cannot hold: write `x = x.{}(...)`, or cast first",
+                self.described(),
+                op.trim_end_matches('_')
             );
             return Err(TensorError::dtype(op, message));
         }
@@ -61,9 +62,14 @@ impl Tensor {
 
     /// `self[index] = value`, the value broadcast and cast. Where tensors of positions name an element
     /// several times, the last one in row-major order stays. A bool mask over leading dimensions may
-    /// take any value that fits the elements it selects; with a scalar nothing has to be computed now.
+    /// take any value that fits the elements it selects; with a scalar nothing has to be computed now. Nor has it of a
+    /// single bool, beside which the rest of the index says what is written, if anything is.
     pub fn set(&self, index: &[Index], value: impl Into<Operand>) -> Result<()> {
         let op = "setitem";
+        if let Some((flag, rest)) = flags_apart(index)? {
+            return self.set_if(op, &flag, index, &rest, value.into());
+        }
+        let index = without_rest(index);
         if let [Index::Tensor(mask)] = index
             && mask.dtype().is_bool()
         {
@@ -113,13 +119,34 @@ impl Tensor {
         self.stand_for(op, UOp::alu(Alu::Where, &[written, place(value)?, self.uop()])?)
     }
 
+    /// `self[rest] = value` where a single bool is true; `index` is the whole index, with it.
+    fn set_if(&self, op: &'static str, flag: &Tensor, index: &[Index], rest: &[Index], value: Operand) -> Result<()> {
+        let leads = index.first().is_some_and(is_flag);
+        let value = match value {
+            // As many as the bool selects: none; or of a shape that its dimension is within.
+            Operand::Tensor(t) if t.uop().numel() == Size::ZERO || (!leads && t.rank() > 0) => {
+                let Some((part, index)) = with_dimensions_of_flags(op, &Tensor::from_uop(self.uop()), index)? else {
+                    return Ok(());
+                };
+                part.set(&index, t)?;
+                return self.stand_for(op, part.uop().reshape(self.shape())?);
+            }
+            other => other,
+        };
+        let written = Tensor::from_uop(self.uop());
+        written.set(rest, value)?;
+        let flag = self.here(op, Operand::Tensor(flag.clone()), DType::Bool)?;
+        let flag = flag.reshape(vec![Size::ONE; self.rank()])?.expand(self.shape_arc())?;
+        self.stand_for(op, UOp::alu(Alu::Where, &[flag, written.uop(), self.uop()])?)
+    }
+
     fn set_masked(&self, op: &'static str, mask: &Tensor, value: Operand) -> Result<()> {
         let (shape, mask_shape) = (self.shape(), mask.shape());
         if !shape.starts_with(&mask_shape) {
             let message = format!("a mask of {} for a tensor of {}", show(&mask_shape), show(&shape));
-            return Err(TensorError::shape(op, message));
+            return Err(TensorError::Mask { op, message });
         }
-        let value = self.here(op, value)?;
+        let value = self.here(op, value, self.dtype())?;
         let ones = vec![Size::ONE; shape.len() - mask_shape.len()];
         let mask = mask.reshape(&[mask_shape, ones].concat())?.expand(&shape)?;
         let value = value.reshape([])?.expand(self.shape_arc())?;
@@ -132,9 +159,9 @@ impl Tensor {
         self.write(op, value.uop())
     }
 
-    /// A value in this tensor's type, on its device or devices.
-    fn here(&self, op: &'static str, value: Operand) -> Result<UOp> {
-        let mut value = value.in_type(op, self.dtype())?;
+    /// A value in a type, on this tensor's device or devices.
+    fn here(&self, op: &'static str, value: Operand, dtype: DType) -> Result<UOp> {
+        let mut value = value.in_type(op, dtype)?;
         if let (Some(_), Some(device)) = (value.device(), self.with_node(|node| node.device().cloned())) {
             value = value.copy_to(&device)?;
         }
@@ -147,7 +174,7 @@ impl Tensor {
 
     /// A value in this tensor's type and in a shape, on its device or devices.
     fn converted(&self, op: &'static str, value: Operand, shape: &Shape) -> Result<UOp> {
-        let value = self.here(op, value)?;
+        let value = self.here(op, value, self.dtype())?;
         // Leading dimensions of extent 1 that the target does not have are dropped, as in NumPy.
         let excess = value.rank().saturating_sub(shape.len());
         let given = show_typed(value.dtype(), value.shape());
@@ -157,6 +184,15 @@ impl Tensor {
         }
         let trimmed = value.reshape(value.shape()[excess..].to_vec())?;
         trimmed.expand(shape.clone()).map_err(|_| misfit())
+    }
+}
+
+/// An index without what a mask in front has behind it that selects all.
+fn without_rest(index: &[Index]) -> &[Index] {
+    let is_all = |entry: &Index| matches!(entry, Index::Ellipsis | Index::Slice { start: None, stop: None, step: 1 });
+    match index {
+        [Index::Tensor(mask), rest @ ..] if mask.dtype().is_bool() && rest.iter().all(is_all) => &index[..1],
+        _ => index,
     }
 }
 

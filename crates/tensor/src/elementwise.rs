@@ -30,7 +30,7 @@ enum Types {
 fn computed_in(op: &'static str, types: Types, dtype: DType, operands: &[Operand]) -> Result<DType> {
     let expected = match types {
         Types::Float if !dtype.is_float() => return Ok(DEFAULT_FLOAT),
-        Types::Number if dtype.is_bool() => "numbers, not bool",
+        Types::Number if dtype.is_bool() => "numbers",
         Types::Int if !dtype.is_int() => "integers",
         Types::Bits if !dtype.is_int() && !dtype.is_bool() => "integers or bool",
         _ => return Ok(dtype),

@@ -70,6 +70,22 @@ pub enum TensorError {
         /// The line of the user's program that looks up, where it is known.
         line: Option<Origin>,
     },
+    /// A mask of other extents than the dimensions that it is over.
+    #[error("{op}: {message}")]
+    Mask {
+        /// The operation.
+        op: &'static str,
+        /// What was given and what was expected.
+        message: String,
+    },
+    /// A number of the program's that an element type does not hold.
+    #[error("{op}: {message}")]
+    Overflow {
+        /// The operation.
+        op: &'static str,
+        /// What was given and what was expected.
+        message: String,
+    },
     /// More indices than dimensions.
     #[error("{op}: {given} indices for a tensor of rank {rank}")]
     TooManyIndices {
@@ -234,10 +250,9 @@ impl TensorError {
         match self {
             TensorError::Shape { .. } | TensorError::Axis { .. } => ErrorKind::Shape,
             TensorError::DType { .. } => ErrorKind::DType,
-            TensorError::Index { .. } | TensorError::ComputedIndex { .. } | TensorError::TooManyIndices { .. } => {
-                ErrorKind::Index
-            }
-            TensorError::Value { .. } | TensorError::Size(_) => ErrorKind::Value,
+            TensorError::Index { .. } | TensorError::ComputedIndex { .. } => ErrorKind::Index,
+            TensorError::Mask { .. } | TensorError::TooManyIndices { .. } => ErrorKind::Index,
+            TensorError::Value { .. } | TensorError::Overflow { .. } | TensorError::Size(_) => ErrorKind::Value,
             TensorError::NothingPending | TensorError::Bounds { .. } => ErrorKind::Value,
             TensorError::Unsupported { .. } => ErrorKind::Unsupported,
             TensorError::NotExecuted | TensorError::Unwritten { .. } => ErrorKind::Execution,

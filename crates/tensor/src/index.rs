@@ -65,7 +65,7 @@ impl Tensor {
     /// known and read 0 where they are computed.
     pub fn get(&self, index: &[Index]) -> Result<Tensor> {
         let op = "getitem";
-        if let Some((of, index)) = with_dimension_of_flag(self, index)? {
+        if let Some((of, index)) = with_dimensions_of_flags(op, self, index)? {
             return of.get(&index);
         }
         let mut node = self.uop();
@@ -82,14 +82,61 @@ impl Tensor {
     }
 }
 
-/// A tensor, and an index of it: where this is one bool, of a new first dimension.
-fn with_dimension_of_flag(of: &Tensor, index: &[Index]) -> Result<Option<(Tensor, [Index; 1])>> {
-    match index {
-        [Index::Tensor(flag)] if flag.dtype().is_bool() && flag.rank() == 0 => {
-            Ok(Some((of.unsqueeze(0)?, [Index::Tensor(flag.unsqueeze(0)?)])))
-        }
-        _ => Ok(None),
+/// Whether an entry is a single bool, which has no dimension.
+pub(crate) fn is_flag(entry: &Index) -> bool {
+    matches!(entry, Index::Tensor(flag) if flag.dtype().is_bool() && flag.rank() == 0)
+}
+
+/// The number of dimensions that an entry stands for.
+fn width(entry: &Index) -> usize {
+    match entry {
+        Index::Tensor(t) if t.dtype().is_bool() => t.rank(),
+        Index::NewAxis | Index::Ellipsis => 0,
+        _ => 1,
     }
+}
+
+/// The number of dimensions that an ellipsis stands for.
+fn missing(op: &'static str, index: &[Index], rank: usize) -> Result<usize> {
+    let given: usize = index.iter().map(width).sum();
+    rank.checked_sub(given).ok_or(TensorError::TooManyIndices { op, given, rank })
+}
+
+/// Whether all single bools of an index are true, and the rest of it; none without such bools.
+pub(crate) fn flags_apart(index: &[Index]) -> Result<Option<(Tensor, Vec<Index>)>> {
+    let (flags, rest): (Vec<&Index>, Vec<&Index>) = index.iter().partition(|entry| is_flag(entry));
+    let mut flags =
+        flags.into_iter().filter_map(|entry| if let Index::Tensor(flag) = entry { Some(flag) } else { None });
+    let Some(first) = flags.next() else { return Ok(None) };
+    let all = flags.try_fold(first.clone(), |all, flag| all.bitwise_and(flag))?;
+    Ok(Some((all, rest.into_iter().cloned().collect())))
+}
+
+/// A tensor with a new dimension for each single bool of an index, and the index whose bools are masks over these.
+pub(crate) fn with_dimensions_of_flags(
+    op: &'static str,
+    of: &Tensor,
+    index: &[Index],
+) -> Result<Option<(Tensor, Vec<Index>)>> {
+    if !index.iter().any(is_flag) {
+        return Ok(None);
+    }
+    let missing = missing(op, index, of.rank())?;
+    let (mut of, mut axis, mut all) = (of.clone(), 0, Vec::with_capacity(index.len()));
+    for entry in index {
+        match entry {
+            Index::Tensor(flag) if is_flag(entry) => {
+                of = of.unsqueeze(axis as i64)?;
+                all.push(Index::Tensor(flag.unsqueeze(0)?));
+                axis += 1;
+            }
+            other => {
+                all.push(other.clone());
+                axis += if matches!(other, Index::Ellipsis) { missing } else { width(other) };
+            }
+        }
+    }
+    Ok(Some((of, all)))
 }
 
 /// An index with the positions that masks select in the place of these.
@@ -98,25 +145,17 @@ pub(crate) fn positions<'a>(op: &'static str, of: &Tensor, index: &'a [Index]) -
     if !index.iter().any(is_mask) {
         return Ok(Cow::Borrowed(index));
     }
-    let width = |i: &Index| match i {
-        Index::Tensor(t) if t.dtype().is_bool() => t.rank(),
-        Index::NewAxis | Index::Ellipsis => 0,
-        _ => 1,
-    };
     let shape = of.shape();
-    let given: usize = index.iter().map(width).sum();
-    let missing = shape.len().checked_sub(given).ok_or(TensorError::TooManyIndices { op, given, rank: shape.len() })?;
+    let missing = missing(op, index, shape.len())?;
     let (mut axis, mut all) = (0, Vec::new());
     for entry in index {
         match entry {
             Index::Tensor(mask) if mask.dtype().is_bool() => {
                 let over = &shape[axis..axis + mask.rank()];
-                if mask.rank() == 0 {
-                    return Err(TensorError::unsupported(op, "a 0-d bool as index: use where"));
-                }
                 if over != mask.shape() {
                     let given = show_operands(&[mask.uop()]);
-                    return Err(TensorError::shape(op, format!("a mask of {given} over dimensions of {}", show(over))));
+                    let message = format!("a mask of {given} over dimensions of {}", show(over));
+                    return Err(TensorError::Mask { op, message });
                 }
                 mask.check_known("indexing by a mask")?;
                 all.extend(mask.nonzero()?.into_iter().map(Index::Tensor));

@@ -113,6 +113,7 @@ pub use steady::with_constants;
 pub use svod_dtype::DType;
 pub use svod_ir::graph::{Device, Origin, UOp};
 pub use svod_ir::size::{BoundVariable, Size, Variable};
+pub use svod_numeric::linalg::Failure as MatrixFailure;
 pub use svod_runtime::beam::serve_if_worker;
 pub use svod_runtime::{Feed, Function, Memory, PrepareConfig};
 pub use tensor::Tensor;

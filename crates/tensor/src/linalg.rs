@@ -223,7 +223,7 @@ fn each(
         }
     });
     let failed = failed.into_inner();
-    failed.map_or(Ok(()), |failure: Failure| Err(CustomError::Failed(failure.to_string())))
+    failed.map_or(Ok(()), |failure: Failure| Err(CustomError::Raised(Arc::new(failure))))
 }
 
 /// Where, counted from 1, a matrix turned out to have no such factors, and 0 where it has them.

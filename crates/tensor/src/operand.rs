@@ -111,7 +111,7 @@ impl Operand {
                 Some((least, most)) if !dtype.is_bool() => {
                     if !(least..=most).contains(&value) {
                         let message = format!("{value} does not fit {dtype}, which holds {least} to {most}");
-                        return Err(TensorError::value(op, message));
+                        return Err(TensorError::Overflow { op, message });
                     }
                     Const::from_bits(dtype, value as u64)
                 }

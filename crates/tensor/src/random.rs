@@ -205,10 +205,10 @@ impl Tensor {
     /// Of a range that is empty, larger, or outside of the type's; of a type that is not one of real numbers.
     pub fn randint<S: Clone + Into<Size>>(low: i64, high: i64, shape: &[S], dtype: Option<DType>) -> Result<Tensor> {
         let (op, dtype) = ("randint", dtype.unwrap_or(DEFAULT_INT));
-        let span = high
-            .checked_sub(low)
-            .filter(|s| (1..=1 << 32).contains(s))
-            .ok_or_else(|| TensorError::value(op, format!("{low}..{high} must hold between 1 and 2^32 integers")))?;
+        let span = i128::from(high) - i128::from(low);
+        if span < 1 {
+            return Err(TensorError::value(op, format!("{low}..{high} holds no integer")));
+        }
         if !dtype.is_int() && !dtype.is_float() {
             return Err(TensorError::dtype(op, format!("gives integers, not {dtype}")));
         }
@@ -218,9 +218,13 @@ impl Tensor {
         {
             return Err(TensorError::value(op, format!("{low}..{high} is outside of {dtype}'s {least}..={most}")));
         }
-        // The high half of bits * span is in 0..span, uniform up to span / 2^32.
-        let bits = draw(op, sizes(shape), DType::F32)?.cast(DType::U64)?;
-        bits.mul(span)?.shr(32)?.cast(DType::I64)?.add(low)?.cast(dtype)
+        // The high half of bits * span is in 0..span, uniform up to span / 2^32, or / 2^64.
+        let above = if span <= 1 << 32 {
+            draw(op, sizes(shape), DType::F32)?.cast(DType::U64)?.mul(span)?.shr(32)?
+        } else {
+            high_half(&draw(op, sizes(shape), DType::F64)?, span)?
+        };
+        above.cast(DType::I64)?.add(low)?.cast(dtype)
     }
 
     /// Uniformly distributed in [low, high).
@@ -237,6 +241,17 @@ impl Tensor {
     ) -> Result<Tensor> {
         Tensor::randn(shape, dtype)?.mul(deviation)?.add(mean)
     }
+}
+
+/// The high 64 of the 128 bits of the products of 64-bit numbers and one: long multiplication in halves.
+fn high_half(bits: &Tensor, by: i128) -> Result<Tensor> {
+    const LOW: i128 = 0xffff_ffff;
+    let (high, low) = (bits.shr(32)?, bits.bitwise_and(LOW)?);
+    let (by_high, by_low) = (by >> 32, by & LOW);
+    let across = [high.mul(by_low)?, low.mul(by_high)?];
+    let carried = low.mul(by_low)?.shr(32)?;
+    let carried = carried.add(across[0].bitwise_and(LOW)?)?.add(across[1].bitwise_and(LOW)?)?.shr(32)?;
+    high.mul(by_high)?.add(across[0].shr(32)?)?.add(across[1].shr(32)?)?.add(carried)
 }
 
 /// The type of a complex type's parts.

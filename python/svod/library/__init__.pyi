@@ -987,11 +987,18 @@ def asarray(
 ) -> Tensor:
     """`obj` as a tensor: itself, if it is one of that type and there, else a copy.
 
-    With `copy=False` what would have to be copied is an error; `from_dlpack` and `from_numpy` share memory.
+    A tensor is a value, which memory that others may write is not: of their arrays it is a copy. With
+    `copy=False` it
+    shares their memory, as `from_numpy` and `from_dlpack` do, and what would have to be copied is an error.
 
-    >>> import svod
+    >>> import numpy as np, svod
     >>> svod.asarray([1, 2]).dtype
     svod.int64
+    >>> array = np.zeros(2)
+    >>> shared = svod.asarray(array, copy=False)
+    >>> array[0] = 5
+    >>> shared.tolist()
+    [5.0, 0.0]
     """
 
 def asin(x: _Operand, /) -> Tensor:

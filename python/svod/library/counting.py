@@ -252,10 +252,10 @@ def logcumsumexp(x: Tensor, /, axis: int) -> Tensor:
         raise DTypeError(f"logcumsumexp: a tensor of floats is expected, not {x.dtype.name}")
     if x.ndim == 0:
         return x
-    made, reach = x.movedim(axis, -1), 1
-    while reach < x.size(axis):
+    made, reach, n = x.movedim(axis, -1), 1, x.shape[axis]
+    while reach < (n if isinstance(n, int) else n.max):
         nothing = full((*made.shape[:-1], reach), -math.inf, dtype=x.dtype)
-        earlier = cat([nothing, made[..., :-reach]], -1)
+        earlier = cat([nothing, made], -1).narrow(-1, 0, n)
         made, reach = logaddexp(made, earlier), 2 * reach
     return made.movedim(-1, axis)
 
@@ -446,7 +446,7 @@ def _norm(x: Tensor, p: float) -> Tensor:
 def _trapezoids(y: Tensor, x: Tensor | None, dx: float, axis: int) -> Tensor:
     """The areas below the lines from each point to the next."""
     y = y if y.dtype.is_floating_point or y.is_complex() else y.float()
-    n = max(y.size(axis) - 1, 0)
+    n = max(y.shape[axis] - 1, 0)
     if n == 0:
         return y.narrow(axis, 0, 0)
     both = y.narrow(axis, 1, n) + y.narrow(axis, 0, n)

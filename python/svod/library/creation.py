@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from svod._place import place_of
-from svod._svod import ArgumentError, Tensor, _tensor, empty
+from svod._svod import ArgumentError, Tensor, _tensor, empty, from_dlpack, from_numpy
 
 __all__ = ["asarray", "empty_like", "full_like", "meshgrid", "ones_like", "tril", "triu", "zeros_like"]
 
@@ -13,22 +15,48 @@ __all__ = ["asarray", "empty_like", "full_like", "meshgrid", "ones_like", "tril"
 def asarray(obj: Any, /, *, dtype: Any = None, device: str | None = None, copy: bool | None = None) -> Tensor:
     """`obj` as a tensor: itself, if it is one of that type and there, else a copy.
 
-    With `copy=False` what would have to be copied is an error; `from_dlpack` and `from_numpy` share memory.
+    A tensor is a value, which memory that others may write is not: of their arrays it is a copy. With `copy=False` it
+    shares their memory, as `from_numpy` and `from_dlpack` do, and what would have to be copied is an error.
 
-    >>> import svod
+    >>> import numpy as np, svod
     >>> svod.asarray([1, 2]).dtype
     svod.int64
+    >>> array = np.zeros(2)
+    >>> shared = svod.asarray(array, copy=False)
+    >>> array[0] = 5
+    >>> shared.tolist()
+    [5.0, 0.0]
     """
     if not isinstance(obj, Tensor):
-        if copy is False:
-            raise ArgumentError("asarray: copy=False of what is no tensor: from_dlpack and from_numpy share memory")
-        return Tensor(obj, dtype, device)
+        return _shared(obj, dtype, device) if copy is False else Tensor(obj, dtype, device)
     if dtype is None and device is None:
         return obj.clone() if copy else obj
     made = obj.to(dtype=dtype, device=device, copy=bool(copy))
-    if copy is False and (made.dtype != obj.dtype or made.device != obj.device):
-        raise ArgumentError(f"asarray: copy=False, but a tensor of {obj.dtype} on {obj.device} has to be converted")
+    if copy is False:
+        _check_same(made, obj)
     return made
+
+
+def _shared(obj: Any, dtype: Any, device: str | None) -> Tensor:
+    """A tensor over the memory of an array of another library, or of what has a buffer."""
+    if isinstance(obj, np.ndarray):
+        shared = from_numpy(obj)
+    elif hasattr(obj, "__dlpack__"):
+        shared = from_dlpack(obj, copy=False)
+    else:
+        try:
+            shared = from_numpy(np.asarray(memoryview(obj)))
+        except TypeError:
+            raise ArgumentError(f"asarray: copy=False of {type(obj).__name__}, which has no memory to share") from None
+    made = shared.to(dtype=dtype, device=device)
+    _check_same(made, shared)
+    return made
+
+
+def _check_same(made: Tensor, given: Tensor) -> None:
+    """Says that what is not to be copied has another type or device than is asked for."""
+    if made.dtype != given.dtype or made.device != given.device:
+        raise ArgumentError(f"asarray: copy=False, but a tensor of {given.dtype} on {given.device} has to be converted")
 
 
 def empty_like(x: Tensor, /, *, dtype: Any = None, device: str | None = None) -> Tensor:

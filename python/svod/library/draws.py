@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from svod._place import device_of
-from svod._svod import ArgumentError, Generator, Tensor, _randint, float64, rand, randn
+from svod._svod import ArgumentError, ArgumentTypeError, Generator, Tensor, _randint, float64, rand, randn
 from svod.library.dtypes import iinfo
 from svod.library.random import _below
 
@@ -47,8 +47,24 @@ def normal(x: Tensor, /, mean: Any = 0, std: Any = 1, *, generator: Generator | 
     return _like(x, mean + std * randn(*x.shape, dtype=float64, device=device_of(x), generator=generator))
 
 
-def random(x: Tensor, /, low: int = 0, to: int | None = None, *, generator: Generator | None = None) -> Tensor:
-    """Integers from `low` up to `to`, by default all that the type holds, of floats those that it holds exactly."""
+def random(
+    x: Tensor,
+    /,
+    *bounds: int,
+    low: int | None = None,
+    to: int | None = None,
+    generator: Generator | None = None,
+) -> Tensor:
+    """Integers below `to`, or from `low` up to it: `x.random_(5)`, `x.random_(2, 5)`.
+
+    By default all that the type holds from 0 on, of floats those that it holds exactly.
+    """
+    if len(bounds) > 2 or (bounds and to is not None) or (len(bounds) == 2 and low is not None):
+        raise ArgumentTypeError("random_: one bound is `to`, and two are `low` and `to`: give each of them once")
+    if bounds:
+        *first, to = bounds
+        low = first[0] if first else low
+    low = 0 if low is None else low
     if to is None:
         width = {2: 11, 4: 24, 8: 53}
         is_float = x.dtype.is_floating_point

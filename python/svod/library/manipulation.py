@@ -224,7 +224,7 @@ def squeeze(x: Tensor, /, axis: int | Sequence[int] | None = None, *, dim: int |
         return x.squeeze(dim)
     axes = () if axis is None else (axis,) if isinstance(axis, int) else axis
     for one in axes if x.ndim or any(one not in (0, -1) for one in axes) else ():
-        if not -x.ndim <= one < x.ndim or x.shape[one] != 1:
+        if x.shape[axis_of("squeeze", one, x.ndim)] != 1:
             raise ShapeError(f"squeeze: axis {one} of {x.shape} is not one of extent 1")
     return x.squeeze(axis)
 

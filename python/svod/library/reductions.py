@@ -7,6 +7,9 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from svod._place import known
 from svod._svod import (
     ArgumentError,
     ArgumentTypeError,
@@ -332,6 +335,7 @@ def nanpercentile(x: Tensor, q: Any, /, axis: Axis = None, *, method: str = "lin
     >>> svod.nanpercentile(svod.Tensor([1.0, svod.nan, 2.0]), 50).item()
     1.5
     """
+    _check_parts("nanpercentile", q, 100)
     return _quantile("nanpercentile", x, _parts(q, x) / 100, axis, keepdims, method, without_nan=True)
 
 
@@ -354,6 +358,7 @@ def nanquantile(
     >>> svod.nanquantile(svod.Tensor([1.0, svod.nan, 2.0]), 0.5).item()
     1.5
     """
+    _check_parts("nanquantile", q, 1)
     return _quantile("nanquantile", x, q, axis, keepdims, interpolation, without_nan=True)
 
 
@@ -403,6 +408,7 @@ def percentile(x: Tensor, q: Any, /, axis: Axis = None, *, method: str = "linear
     >>> svod.percentile(svod.Tensor([1.0, 2.0, 3.0]), 50).item()
     2.0
     """
+    _check_parts("percentile", q, 100)
     return _quantile("percentile", x, _parts(q, x) / 100, axis, keepdims, method, without_nan=False)
 
 
@@ -450,6 +456,7 @@ def quantile(
     >>> svod.quantile(svod.Tensor([1.0, 2.0, 4.0]), [0.5, 0.75]).tolist()
     [2.0, 3.0]
     """
+    _check_parts("quantile", q, 1)
     return _quantile("quantile", x, q, axis, keepdims, interpolation, without_nan=False)
 
 
@@ -540,6 +547,13 @@ def _parts(q: Any, x: Tensor) -> Tensor:
     return parts.to(x.device) if isinstance(x.device, str) else parts
 
 
+def _check_parts(name: str, q: Any, most: int) -> None:
+    """Says which parts of a whole there are not, as far as their values are known."""
+    values = known(q) if isinstance(q, Tensor) else np.asarray(q)
+    if values is not None and values.dtype.kind in "biuf" and not ((values >= 0) & (values <= most)).all():
+        raise ArgumentError(f"{name}: q is from 0 to {most}, not {q if values.ndim == 0 else values.tolist()}")
+
+
 def _quantile(
     name: str, x: Tensor, q: Any, axis: Axis, keepdims: bool, interpolation: str, without_nan: bool
 ) -> Tensor:
@@ -566,7 +580,7 @@ def _quantile(
         axis = None
     ordered = (x.reshape(-1) if axis is None else x.movedim(axis, -1)).sort(-1).values
     is_nan = ordered.isnan()
-    count = (~is_nan).sum(-1, True) if without_nan else Tensor(int(ordered.shape[-1]))
+    count = (~is_nan).sum(-1, True) if without_nan else Tensor(ordered.shape[-1])
     place = parts.reshape(-1, *(1,) * ordered.ndim) * (count - 1).clamp(min=0)
     if interpolation == "nearest":
         # Of a half the even one, whichever side it is on.

@@ -13,6 +13,7 @@ is computed.
 """
 
 from svod import cross, matmul, matrix_transpose, outer, tensordot, vecdot
+from svod._svod import _LinAlgError as LinAlgError
 from svod.linalg._checked import (
     CholeskyExResult,
     InvExResult,
@@ -54,6 +55,7 @@ __all__ = [
     "InvExResult",
     "LUFactorExResult",
     "LUResult",
+    "LinAlgError",
     "LstsqResult",
     "QRResult",
     "SVDResult",

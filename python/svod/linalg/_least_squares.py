@@ -107,12 +107,19 @@ def _pulled(x: Tensor, p: Tensor, g: Tensor) -> Tensor:
     return apart - p_adjoint @ (g @ p_adjoint)
 
 
+def _greater(m: Any, n: Any) -> Any:
+    """The greater one of two extents; of symbolic ones a number of the graph."""
+    return (
+        max(m, n) if isinstance(m, int) and isinstance(n, int) else Tensor(m, "float32").maximum(Tensor(n, "float32"))
+    )
+
+
 def _cutoff(x: Tensor, s: Tensor, rtol: Any, atol: Any = None) -> Tensor:
     """The size up to which singular values count as 0."""
     if rtol is None and atol is not None:
         rtol = 0.0
     if rtol is None:
-        rtol = max(x.shape[-2:]) * finfo(s.dtype).eps
+        rtol = _greater(*x.shape[-2:]) * finfo(s.dtype).eps
     rtol = column(rtol) if isinstance(rtol, Tensor) and rtol.ndim else rtol
     cutoff: Tensor = s[..., :1] * rtol
     if atol is not None:

@@ -5,7 +5,7 @@ use pyo3::types::PyTuple;
 use svod_tensor::{DType, Reduction, Tensor};
 
 use super::pair::{Pair, pair};
-use super::{Made, PyTensor};
+use super::{Made, MadeAny, PyTensor};
 use crate::convert::{AnyOperand, AnyTensor, Axis, named, one_axis, required};
 use crate::error::{Class, Result};
 use crate::scalar::{Integer, Text, flag};
@@ -145,11 +145,7 @@ impl PyTensor {
     /// number depends on the values. As PyTorch's, one tensor with a row for each element, or with `as_tuple` a
     /// tensor for each dimension, as `svod.nonzero` and NumPy.
     #[pyo3(signature = (*, as_tuple=false))]
-    pub fn nonzero<'py>(
-        &self,
-        py: Python<'py>,
-        #[pyo3(from_py_with = flag)] as_tuple: bool,
-    ) -> Result<Bound<'py, PyAny>> {
+    pub fn nonzero<'py>(&self, py: Python<'py>, #[pyo3(from_py_with = flag)] as_tuple: bool) -> MadeAny<'py> {
         let found = self.0.nonzero()?;
         if as_tuple {
             let found: Vec<PyTensor> = found.into_iter().map(Into::into).collect();

@@ -17,7 +17,7 @@ mod window;
 use std::collections::BTreeSet;
 
 use parking_lot::Mutex;
-use pyo3::exceptions::{PyException, PyTypeError};
+use pyo3::exceptions::{PyBufferError, PyException, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyComplex, PyDict, PyFloat, PyList, PyString, PyTuple};
 use pyo3::{IntoPyObjectExt, PyTraverseError, PyVisit};
@@ -25,7 +25,7 @@ use svod_device::DeviceSpec;
 use svod_runtime::{Context, PrepareConfig};
 use svod_tensor::{DType, Tensor};
 
-use crate::array::{array_of, copy_of, lent_of, scalar, tensor_of};
+use crate::array::{Reader, array_of, copy_of, scalar, shared_of, tensor_of};
 use crate::collect;
 use crate::config::configured;
 use crate::convert::{Axis, Names, Tensors, number, one_axis};
@@ -36,7 +36,7 @@ use crate::explained::parts;
 use crate::gil::allow;
 use crate::plan::PyPlan;
 use crate::scalar::{Text, flag};
-use crate::size::{shape, shown, without_value};
+use crate::size::{counted, shape, shown, without_value};
 
 /// An array whose value is computed when it is asked for.
 ///
@@ -73,6 +73,12 @@ const MOST_COMPUTED: i64 = 1000;
 /// The result of an operation.
 pub type Made = Result<PyTensor>;
 
+/// The result of one that gives a tensor, or several.
+pub type MadeAny<'py> = Result<Bound<'py, PyAny>>;
+
+/// The result of one that gives several tensors.
+pub type MadeList = Result<Vec<PyTensor>>;
+
 impl PyTensor {
     /// The elements as an array of a type that NumPy has by itself, of any value the same; realizes the tensor.
     fn readable<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
@@ -81,7 +87,7 @@ impl PyTensor {
                 allow(py, || self.0.realize())?;
                 array_of(py, &self.0.cast(DType::F32)?)
             }
-            false => array_of(py, &self.0),
+            false => Ok(shared_of(py, &self.0, Reader::Told)?.0),
         }
     }
 
@@ -257,19 +263,16 @@ impl PyTensor {
         shown(py, &(self.0.numel() * self.0.dtype().bytes()))
     }
 
-    /// The extents, or that of one axis.
-    #[pyo3(signature = (dim=None, *, axis=None))]
-    fn size<'py>(&self, py: Python<'py>, dim: Option<Axis>, axis: Option<Axis>) -> Result<Bound<'py, PyAny>> {
-        let dims = self.0.shape();
-        let Some(axis) = one_axis(axis, dim)? else { return Ok(shape(py, &dims)?.into_any()) };
-        let at = if axis < 0 { axis + dims.len() as i64 } else { axis };
-        match usize::try_from(at).ok().and_then(|at| dims.get(at)) {
-            Some(n) => shown(py, n),
-            None => {
-                let error = svod_tensor::TensorError::Axis { op: "size", axis, rank: dims.len() };
-                Err(error.into())
-            }
-        }
+    /// Number of elements, an integer. Called, it gives the extents, or that of one axis, as PyTorch's method:
+    /// `x.size(0)`.
+    ///
+    /// >>> import svod
+    /// >>> x = svod.ones(2, 3)
+    /// >>> x.size, x.size(), x.size(0)
+    /// (6, (2, 3), 2)
+    #[getter]
+    fn size<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
+        counted(py, &self.0.shape(), self.0.numel())
     }
 
     /// Whether the value is in memory.
@@ -320,7 +323,8 @@ impl PyTensor {
     /// The elements as a NumPy array; realizes the tensor.
     ///
     /// The memory of a realized tensor never changes, nor does what an array has seen of a plan's output: the array shares
-    /// it, read-only. `copy()` what you want to write. Of a borrowed array it is a writable copy.
+    /// it, read-only. `copy()` what you want to write. Of a borrowed array it is a writable copy; `np.asarray(x)` shares its
+    /// memory.
     fn numpy<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
         self.0.check_known("numpy()")?;
         array_of(py, &self.0)
@@ -355,7 +359,14 @@ impl PyTensor {
         copy: Option<bool>,
     ) -> Result<Bound<'py, PyAny>> {
         self.0.check_known("a NumPy array")?;
-        let array = if copy == Some(true) { copy_of(py, &self.0)? } else { array_of(py, &self.0)? };
+        let (array, copied) = match copy {
+            Some(true) => (copy_of(py, &self.0)?, true),
+            _ => shared_of(py, &self.0, Reader::Told)?,
+        };
+        if copied && copy == Some(false) {
+            let message = format!("a tensor on {} as an array of NumPy needs a copy", self.device(py)?.str()?);
+            return Err(Class::Argument.raise(message));
+        }
         let Some(dtype) = dtype.filter(|d| !d.is_none()) else { return Ok(array) };
         let to = numpy(py)?.getattr("dtype")?.call1((dtype,))?;
         if array.getattr("dtype")?.eq(&to)? {
@@ -371,7 +382,7 @@ impl PyTensor {
 
     /// The memory as a DLPack capsule, marked as read-only: that of a realized tensor never changes. Consumers that do not
     /// know of read-only memory get a copy, but JAX, which never writes it; some share it and ignore the mark, such as
-    /// PyTorch: `clone()` there what you want to write.
+    /// PyTorch: `clone()` there what you want to write. Borrowed memory is handed on as it is.
     #[pyo3(signature = (**options))]
     fn __dlpack__<'py>(&self, py: Python<'py>, options: Option<Bound<'py, PyDict>>) -> Result<Bound<'py, PyAny>> {
         self.0.check_known("DLPack's view")?;
@@ -379,12 +390,19 @@ impl PyTensor {
         if on_gpu {
             return dlpack::gpu::export(py, &self.0, options.as_ref());
         }
-        let dtype = self.0.dtype();
-        let array = match dlpack::is_asked_by_jax(py, options.as_ref())? {
-            true => lent_of(py, &self.0)?,
-            false => array_of(py, &self.0)?,
-        };
-        dlpack::export(&array, dtype, options.as_ref()).or_else(|_| dlpack::export(&copy_of(py, &self.0)?, dtype, None))
+        let (dtype, wanted) = (self.0.dtype(), dlpack::wanted(py, options.as_ref())?);
+        let (mut array, copied) = shared_of(py, &self.0, wanted.reader)?;
+        let is_hidden =
+            wanted.reader == Reader::MayWrite && !array.getattr("flags")?.getattr("writeable")?.is_truthy()?;
+        if wanted.copy == Some(false) && (copied || is_hidden) {
+            let why = if copied { "its memory is not the host's" } else { "the reader knows of no read-only memory" };
+            let told = format!("DLPack's view of a tensor on {} with copy=False: {why}", self.device(py)?.str()?);
+            return Err(PyBufferError::new_err(told).into());
+        }
+        if is_hidden {
+            array = copy_of(py, &self.0)?;
+        }
+        dlpack::export(&array, dtype, options.as_ref())
     }
 
     fn __dlpack_device__(&self) -> (i32, i32) {
@@ -398,7 +416,7 @@ impl PyTensor {
         dlpack::gpu::interface(slf, &slf.get().0)
     }
 
-    /// Exports the memory of [`PyTensor::numpy`].
+    /// Exports the memory, as `__array__` does.
     ///
     /// # Safety
     /// As Python's protocol says.
@@ -408,7 +426,12 @@ impl PyTensor {
         flags: std::ffi::c_int,
     ) -> Result<()> {
         slf.get().0.check_known("the buffer")?;
-        let array = array_of(slf.py(), &slf.get().0)?;
+        let (array, copied) = shared_of(slf.py(), &slf.get().0, Reader::Told)?;
+        if copied {
+            let device = slf.get().device(slf.py())?.str()?;
+            let told = format!("the buffer of a tensor on {device} would be a copy: `x.numpy()` makes one");
+            return Err(PyBufferError::new_err(told).into());
+        }
         // SAFETY: the interpreter gives a view to fill, which then holds the array and is released
         // through it.
         match unsafe { pyo3::ffi::PyObject_GetBuffer(array.as_ptr(), view, flags) } {

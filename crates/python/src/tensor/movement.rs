@@ -4,10 +4,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PySequence, PyTuple};
 use svod_tensor::{Size, Tensor};
 
-use super::{Made, PyTensor};
+use super::{Made, MadeList, PyTensor};
 use crate::convert::{AnyOperand, AnyTensor, Axes, Axis, argument, either, integer, integers, one_axis, required};
 use crate::dtype::PyDType;
-use crate::error::{Class, Raised, Result};
+use crate::error::{Class, Raised};
 use crate::explained::parts;
 use crate::functions::shape_of;
 use crate::scalar::{Several, expected, whole};
@@ -283,7 +283,7 @@ impl PyTensor {
     /// Parts along an axis: of this extent, the last one maybe smaller, or of these extents.
     #[pyo3(signature = (split_size, dim=None, *, axis=None),
         text_signature = "($self, split_size, dim=0, *, axis=None)")]
-    fn split(&self, split_size: &Bound<'_, PyAny>, dim: Option<Axis>, axis: Option<Axis>) -> Result<Vec<PyTensor>> {
+    fn split(&self, split_size: &Bound<'_, PyAny>, dim: Option<Axis>, axis: Option<Axis>) -> MadeList {
         let dim = one_axis(axis, dim)?.unwrap_or(0);
         let mut extents = Extents::default();
         let parts = match split_size.cast::<PySequence>() {
@@ -304,7 +304,7 @@ impl PyTensor {
 
     /// At most so many parts of equal extent along an axis, the last one maybe smaller.
     #[pyo3(signature = (chunks, dim=None, *, axis=None), text_signature = "($self, chunks, dim=0, *, axis=None)")]
-    fn chunk(&self, chunks: AnySize, dim: Option<Axis>, axis: Option<Axis>) -> Result<Vec<PyTensor>> {
+    fn chunk(&self, chunks: AnySize, dim: Option<Axis>, axis: Option<Axis>) -> MadeList {
         let dim = one_axis(axis, dim)?.unwrap_or(0);
         let Ok(count) = chunks.size.eval_bound(&chunks.values) else {
             let message = format!("chunk: so many tensors are given, of which {} is no number", chunks.size);

@@ -6,7 +6,7 @@ use svod_dtype::DType;
 use svod_tensor::{Attention, Running, Size, Tensor, TensorError};
 
 use super::pair::{Pair, pair};
-use super::{Made, PyTensor};
+use super::{Made, MadeAny, PyTensor};
 use crate::convert::{AnyMember, AnyTensor, Axes, Axis, either, named, one_axis, scale};
 use crate::dtype::AnyDType;
 use crate::error::{Class, Result};
@@ -150,7 +150,7 @@ macro_rules! extremes {
                     #[pyo3(from_py_with = flag)] keepdim: bool,
                     axis: Option<Axes>,
                     #[pyo3(from_py_with = flag)] keepdims: bool,
-                ) -> Result<Bound<'py, PyAny>> {
+                ) -> MadeAny<'py> {
                     let keep = keepdim || keepdims;
                     let axes = match dim {
                         Some(Over::Other(other)) => return one(py, self.0.$binary(other)),
@@ -169,7 +169,7 @@ macro_rules! extremes {
                     With `dim`, by name or position, PyTorch's pair of values and the last positions at which they \
                     are; with `axis`, values.")]
                 #[pyo3(signature = (dim=None, *, axis=None))]
-                fn $running<'py>(&self, py: Python<'py>, dim: Option<Axis>, axis: Option<Axis>) -> Result<Bound<'py, PyAny>> {
+                fn $running<'py>(&self, py: Python<'py>, dim: Option<Axis>, axis: Option<Axis>) -> MadeAny<'py> {
                     let values = dim.is_none();
                     let at = self.named_axis(stringify!($running), axis, dim)?;
                     match values {
@@ -213,7 +213,7 @@ macro_rules! extremes {
                     axis: Option<Axes>,
                     #[pyo3(from_py_with = flag)] keepdims: bool,
                     input: Option<AnyTensor>,
-                ) -> Result<Bound<'py, PyAny>> {
+                ) -> MadeAny<'py> {
                     PyTensor(named(stringify!($name), "x", x, input)?.0).$name(py, dim, keepdim, axis, keepdims)
                 }
 
@@ -501,18 +501,18 @@ impl PyTensor {
     /// What follows the axes goes by name: libraries have different arguments there. A flag in their place is PyTorch's
     /// `unbiased`.
     #[pyo3(
-        signature = (dim=None, *, axis=None, keepdim=false, keepdims=false, correction=None, unbiased=None, ddof=None),
-        text_signature = "($self, dim=None, *, axis=None, keepdim=False, keepdims=False, correction=1.0, unbiased=None, ddof=None)"
+        signature = (dim=None, unbiased=None, keepdim=false, *, axis=None, keepdims=false, correction=None, ddof=None),
+        text_signature = "($self, dim=None, unbiased=None, keepdim=False, *, axis=None, keepdims=False, correction=1.0, ddof=None)"
     )]
     #[allow(clippy::too_many_arguments)]
     fn var(
         &self,
         dim: Option<Spread>,
-        axis: Option<Axes>,
+        unbiased: Option<bool>,
         #[pyo3(from_py_with = flag)] keepdim: bool,
+        axis: Option<Axes>,
         #[pyo3(from_py_with = flag)] keepdims: bool,
         correction: Option<Real>,
-        unbiased: Option<bool>,
         ddof: Option<Real>,
     ) -> Made {
         let (dim, unbiased) = Spread::apart("var", dim, unbiased, correction.as_ref())?;
@@ -522,18 +522,18 @@ impl PyTensor {
 
     /// The standard deviation along axes; see `var`.
     #[pyo3(
-        signature = (dim=None, *, axis=None, keepdim=false, keepdims=false, correction=None, unbiased=None, ddof=None),
-        text_signature = "($self, dim=None, *, axis=None, keepdim=False, keepdims=False, correction=1.0, unbiased=None, ddof=None)"
+        signature = (dim=None, unbiased=None, keepdim=false, *, axis=None, keepdims=false, correction=None, ddof=None),
+        text_signature = "($self, dim=None, unbiased=None, keepdim=False, *, axis=None, keepdims=False, correction=1.0, ddof=None)"
     )]
     #[allow(clippy::too_many_arguments)]
     fn std(
         &self,
         dim: Option<Spread>,
-        axis: Option<Axes>,
+        unbiased: Option<bool>,
         #[pyo3(from_py_with = flag)] keepdim: bool,
+        axis: Option<Axes>,
         #[pyo3(from_py_with = flag)] keepdims: bool,
         correction: Option<Real>,
-        unbiased: Option<bool>,
         ddof: Option<Real>,
     ) -> Made {
         let (dim, unbiased) = Spread::apart("std", dim, unbiased, correction.as_ref())?;

@@ -559,7 +559,9 @@ impl Run {
                     CustomError::Unsupported => Error::Unsupported(format!("op {at}: custom function '{}'", op.name())),
                     CustomError::Failed(message) => failed(message),
                     CustomError::Run(error) => *error,
-                    CustomError::Raised(error) => Error::Raised { op: at, name: op.name().to_owned(), error },
+                    CustomError::Raised(error) => {
+                        Error::Raised { op: at, name: op.name().to_owned(), origins: op.origins.clone(), error }
+                    }
                 })
             }
             OpKind::Kernel(_) => {

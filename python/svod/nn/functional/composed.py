@@ -9,6 +9,7 @@ import svod
 from svod._arguments import checked
 from svod._place import device_of, known
 from svod._svod import ArgumentError, ShapeError, Tensor, arange, maximum, rand, where
+from svod.nn.functional._former import loss
 from svod.nn.functional._inplace import placing
 from svod.nn.functional.layers import avg_pool
 from svod.nn.functional.loss import _reduced, pairwise_distance
@@ -110,7 +111,7 @@ def lp_pool3d(
     return _lp_pool(input, norm_type, _several(kernel_size, 3), stride, ceil_mode)
 
 
-@checked
+@loss
 def multi_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -132,7 +133,7 @@ def multi_margin_loss(
     return _reduced("multi_margin_loss", losses if input.ndim == 2 else losses.squeeze(0), reduction)
 
 
-@checked
+@loss
 def multilabel_margin_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
     """How far each class of `(batch, classes)` that is no target is from 1 below each one that is; targets are listed
     first in their row, up to a -1."""

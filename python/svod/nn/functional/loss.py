@@ -7,6 +7,7 @@ from math import log, pi
 from svod._arguments import checked
 from svod._svod import ArgumentError, ArgumentTypeError, ShapeError, Tensor, where
 from svod.library.manipulation import broadcast_arrays
+from svod.nn.functional._former import loss
 
 __all__ = [
     "binary_cross_entropy",
@@ -49,7 +50,7 @@ def _alike(name: str, input: Tensor, target: Tensor) -> None:
         raise ShapeError(f"{name}: an input of shape {tuple(input.shape)}, a target of {tuple(target.shape)}")
 
 
-@checked
+@loss
 def mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
     """`(x - y)²`.
 
@@ -61,14 +62,14 @@ def mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tenso
     return _reduced("mse_loss", (input - target).square(), reduction)
 
 
-@checked
+@loss
 def l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
     """`|x - y|`."""
     _alike("l1_loss", input, target)
     return _reduced("l1_loss", (input - target).abs(), reduction)
 
 
-@checked
+@loss
 def smooth_l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean", beta: float = 1.0) -> Tensor:
     """`d² / (2·beta)` for distances `d` below `beta`, else `d - beta / 2` (Girshick 2015)."""
     _alike("smooth_l1_loss", input, target)
@@ -92,7 +93,7 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: fl
     return _reduced("huber_loss", where(far <= delta, apart.square() / 2, delta * (far - delta / 2)), reduction)
 
 
-@checked
+@loss
 def cross_entropy(
     input: Tensor,
     target: Tensor,
@@ -153,7 +154,7 @@ def linear_cross_entropy(
     )
 
 
-@checked
+@loss
 def nll_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, *, ignore_index: int = -100, reduction: str = "mean"
 ) -> Tensor:
@@ -191,7 +192,7 @@ def _by_class(name: str, weight: Tensor, logs: Tensor, classes: int) -> Tensor:
     return weight.reshape(-1, *[1] * (logs.ndim - classes - 1))
 
 
-@checked
+@loss
 def binary_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, *, reduction: str = "mean"
 ) -> Tensor:
@@ -208,7 +209,7 @@ def binary_cross_entropy(
     return _reduced("binary_cross_entropy", losses if weight is None else losses * weight, reduction)
 
 
-@checked
+@loss
 def binary_cross_entropy_with_logits(
     input: Tensor,
     target: Tensor,
@@ -224,7 +225,7 @@ def binary_cross_entropy_with_logits(
     return _reduced("binary_cross_entropy_with_logits", losses if weight is None else losses * weight, reduction)
 
 
-@checked
+@loss
 def kl_div(input: Tensor, target: Tensor, *, reduction: str = "mean", log_target: bool = False) -> Tensor:
     """`y·(log(y) - x)`: the divergence of probabilities `y` from those of logarithm `x` (Kullback and Leibler 1951).
 
@@ -242,7 +243,7 @@ def kl_div(input: Tensor, target: Tensor, *, reduction: str = "mean", log_target
     return _reduced("kl_div", losses, reduction)
 
 
-@checked
+@loss
 def poisson_nll_loss(
     input: Tensor,
     target: Tensor,
@@ -283,7 +284,7 @@ def gaussian_nll_loss(
     return _reduced("gaussian_nll_loss", losses + 0.5 * log(2 * pi) if full else losses, reduction)
 
 
-@checked
+@loss
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, *, reduction: str = "mean") -> Tensor:
     """Distances `x` where `y` is 1, what they lack of `margin` where it is -1."""
     # As PyTorch has it, another label has both parts.
@@ -291,14 +292,14 @@ def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, *, 
     return _reduced("hinge_embedding_loss", losses, reduction)
 
 
-@checked
+@loss
 def soft_margin_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
     """`log(1 + exp(-y·x))` with `y` 1 or -1."""
     _alike("soft_margin_loss", input, target)
     return _reduced("soft_margin_loss", (-target * input).softplus(), reduction)
 
 
-@checked
+@loss
 def multilabel_soft_margin_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, *, reduction: str = "mean"
 ) -> Tensor:
@@ -307,7 +308,7 @@ def multilabel_soft_margin_loss(
     return _reduced("multilabel_soft_margin_loss", losses, reduction)
 
 
-@checked
+@loss
 def margin_ranking_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, *, reduction: str = "mean"
 ) -> Tensor:
@@ -325,7 +326,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8, *
     return (x1 * x2).sum(along) / (of_one * of_other)
 
 
-@checked
+@loss
 def cosine_embedding_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, *, reduction: str = "mean"
 ) -> Tensor:
@@ -343,7 +344,7 @@ def pairwise_distance(
     return (x1 - x2 + eps).norm(p, -1, keepdim=keepdim or keepdims)
 
 
-@checked
+@loss
 def triplet_margin_loss(
     anchor: Tensor,
     positive: Tensor,

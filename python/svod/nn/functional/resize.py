@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from math import floor, gcd
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 import svod
 from svod._arguments import checked
 from svod._place import made_beside
-from svod._svod import ArgumentError, ShapeError, Tensor, arange, minimum
+from svod._svod import ArgumentError, ShapeError, Tensor, UnsupportedError, arange, minimum
 from svod._svod import complex as joined
 
 __all__ = [
@@ -61,21 +62,30 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: comple
             before, after = max(before, 0), max(after, 0)
         if not (before or after):
             continue
-        extent = int(input.shape[axis])
+        extent = input.shape[axis]
         most = {"reflect": extent - 1, "circular": extent}.get(mode, max(before, after))
         if extent == 0 or max(before, after) > most or extent + before + after < 0:
             raise ArgumentError(f"pad: {(before, after)} is more than axis {axis} of {tuple(input.shape)} has: {mode}")
-        input = input.index_select(axis, made_beside(input, _MIRRORS[mode](np.arange(-before, extent + after), extent)))
+        at = _MIRRORS[mode](_counted(extent + before + after) - before, extent)
+        input = input.index_select(axis, made_beside(input, at))
     return input
+
+
+def _counted(n: Any) -> Any:
+    """The numbers before `n`: an array; a tensor where `n` is symbolic, of which NumPy's functions make tensors."""
+    return np.arange(n) if isinstance(n, int) else arange(n)
 
 
 # Types in which weights are multiplied.
 _WIDE = ("float32", "float64", "complex64", "complex128")
 
+# Parts of an extent in which a factor of a symbolic one may be.
+_MOST_PARTS = 1 << 10
+
 # The positions of an axis that stand for those from before its start to behind its end.
 _MIRRORS = {
-    "reflect": lambda at, n: n - 1 - np.abs(n - 1 - np.abs(at)),
-    "replicate": lambda at, n: np.clip(at, 0, n - 1),
+    "reflect": lambda at, n: n - 1 - abs(n - 1 - abs(at)),
+    "replicate": lambda at, n: np.minimum(np.maximum(at, 0), n - 1),
     "circular": lambda at, n: at % n,
 }
 
@@ -108,14 +118,14 @@ def interpolate(
     expected = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3}.get(mode, spatial)
     if spatial < 1 or spatial != expected:
         raise ShapeError(f"interpolate: {mode} of a tensor of shape {tuple(input.shape)}")
-    extents = [int(extent) for extent in input.shape[2:]]
+    extents = list(input.shape[2:])
     factors: list[float | None] = [None] * spatial
     if scale_factor is not None:
         factors = list(scale_factor) if isinstance(scale_factor, Sequence) else [scale_factor] * spatial
-        sizes = [floor(extent * float(factor or 0)) for extent, factor in zip(extents, factors, strict=True)]
+        sizes = [_times(extent, float(factor or 0)) for extent, factor in zip(extents, factors, strict=True)]
     else:
-        sizes = [int(n) for n in size] if isinstance(size, Sequence) else [int(size or 0)] * spatial
-    if len(sizes) != spatial or min(sizes) < 1:
+        sizes = list(size) if isinstance(size, Sequence) else [size or 0] * spatial
+    if len(sizes) != spatial or any(n < 1 for n in sizes):
         raise ArgumentError(f"interpolate: the sizes {sizes} for {spatial} axes")
     if antialias and mode not in ("bilinear", "bicubic"):
         raise ArgumentError(f'interpolate: antialias is for "bilinear" and "bicubic", not for {mode!r}')
@@ -141,26 +151,46 @@ def interpolate(
     return input.cast(kind)
 
 
-def _resampled(input: Tensor, axis: int, new: int, factor: float | None, mode: str, align: bool) -> Tensor:
+def _times(extent: Any, factor: float) -> Any:
+    """An extent times a factor, rounded down; of a symbolic one where the factor is a fraction."""
+    if isinstance(extent, int):
+        return floor(extent * factor)
+    part = Fraction(factor)
+    if part.denominator > _MOST_PARTS:
+        raise UnsupportedError(
+            f"interpolate: a scale_factor of a symbolic extent is a fraction such as 1.5, not {factor}"
+        )
+    return extent * part.numerator // part.denominator
+
+
+def _resampled(input: Tensor, axis: int, new: Any, factor: float | None, mode: str, align: bool) -> Tensor:
     """One axis at another size: sums of elements with weights."""
-    extent = int(input.shape[axis])
+    extent, at = input.shape[axis], np.arange(new) if isinstance(new, int) else arange(new).cast("float64")
+    if not (isinstance(extent, int) and isinstance(new, int)):
+        # Numbers of a graph: NumPy's functions make tensors of them.
+        extent, new = Tensor(extent, "float64"), Tensor(new, "float64")
     step = 1 / factor if factor else extent / new
-    at = np.arange(new)
+    last = extent - 1
     if mode.startswith("nearest"):
         # In single precision, as PyTorch does: where an exact place is whole, rounding decides.
         middle = at.astype(np.float32) + np.float32(0.5 * (mode == "nearest-exact"))
-        from_ = np.floor(middle * np.float32(step)).astype(np.int64)
-        return input.index_select(axis, made_beside(input, np.minimum(from_, extent - 1)))
-    corners = (extent - 1) / (new - 1) if new > 1 else 0.0
-    place = at * corners if align else (at + 0.5) * step - 0.5
+        from_ = np.floor(middle * (np.float32(step) if isinstance(step, float) else step.cast("float32")))
+        taken = np.minimum(from_.astype(np.int64), last).astype(np.int64)
+        return input.index_select(axis, made_beside(input, taken))
+    if align:
+        corners = last / np.maximum(new - 1, 1)
+        place = at * (corners if isinstance(corners, Tensor) or new > 1 else 0.0)
+    else:
+        place = (at + 0.5) * step - 0.5
     if mode != "bicubic":
         place = np.maximum(place, 0.0)
-    first = np.floor(place).astype(np.int64)
+    first = np.floor(place)
     share = place - first
     taps = _cubic(share) if mode == "bicubic" else {0: 1 - share, 1: share}
     total: Any = None
     for tap, weight in taps.items():
-        of = input.index_select(axis, made_beside(input, np.clip(first + tap, 0, extent - 1)))
+        taken = np.minimum(np.maximum(first + tap, 0), last).astype(np.int64)
+        of = input.index_select(axis, made_beside(input, taken))
         shape = [-1 if i == axis else 1 for i in range(input.ndim)]
         part = of * made_beside(input, weight).cast(input.dtype).reshape(*shape)
         total = part if total is None else total + part
