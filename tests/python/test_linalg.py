@@ -239,6 +239,21 @@ def test_many_small_matrices() -> None:
         linalg.inv(singular).numpy()
 
 
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("shape", [(1, 1), (3, 3), (40, 40), (2, 3, 17, 17), (0, 0), (0, 3, 3)])
+def test_values_alone_are_those_beside_vectors(shape: tuple[int, ...], dtype: Any) -> None:
+    x = draw(*shape, dtype=dtype)
+    if np.iscomplexobj(x):
+        x[..., range(shape[-1]), range(shape[-1])] += 3j  # Which counts as nothing, as LAPACK has it.
+    for triangle in ("L", "U"):
+        close(linalg.eigvalsh(svod.Tensor(x), UPLO=triangle), linalg.eigh(svod.Tensor(x), UPLO=triangle).eigenvalues, 9)
+        close(linalg.eigvalsh(svod.Tensor(x), UPLO=triangle), np.linalg.eigvalsh(x, UPLO=triangle), 9)
+    for one in (x, x[..., :2, :], x[..., :2]):
+        close(linalg.svdvals(svod.Tensor(one)), np.linalg.svd(one, compute_uv=False), 9)
+    with pytest.raises(svod.ArgumentError, match="eigvalsh: UPLO"):
+        linalg.eigvalsh(x, UPLO="X")
+
+
 def test_numbers_that_are_not_finite() -> None:
     for bad in (np.nan, np.inf):
         x = np.eye(3)

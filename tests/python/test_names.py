@@ -413,3 +413,19 @@ def test_losses_take_either_spelling() -> None:
     x, y = svod.arange(6).reshape(2, 3).cast("float32"), svod.ones(2, 3)
     assert svod.nn.CosineSimilarity(axis=0)(x, y).tolist() == svod.nn.CosineSimilarity(dim=0)(x, y).tolist()
     assert svod.nn.PairwiseDistance(keepdims=True)(x, y).shape == (2, 1)
+
+
+def test_medians_alone_are_those_beside_positions() -> None:
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(2)
+    for x in (rng.integers(0, 5, (3, 8)).astype(np.float32), rng.standard_normal((3, 9)), rng.integers(0, 9, (2, 5))):
+        for bad in (False, True):
+            given = x.copy()
+            if bad and given.dtype.kind == "f":
+                given[1, 2] = np.nan
+            t, other = svod.Tensor(given), torch.from_numpy(given)
+            np.testing.assert_array_equal(t.median().numpy(), other.median().numpy())
+            np.testing.assert_array_equal(t.median(axis=1).numpy(), other.median(1).values.numpy())
+            np.testing.assert_array_equal(t.median(axis=1, keepdims=True).numpy(), t.median(1, True).values.numpy())
+    slopes = svod.grad(lambda t: t.median())(svod.Tensor([3.0, 1.0, 2.0, 5.0]))
+    assert slopes.tolist() == [0, 0, 1, 0]

@@ -293,6 +293,18 @@ where
     Ok(())
 }
 
+/// The singular values, descending, as [`svd`] has them.
+///
+/// # Errors
+/// [`Failure::NoConvergence`].
+pub fn singular_values<T: Number>(m: usize, n: usize, a: &[T], s: &mut [T::Real]) -> Result<(), Failure>
+where
+    T::Real: Copy,
+{
+    s.copy_from_slice(&matrix(m, n, a).singular_values().map_err(|_| Failure::NoConvergence)?);
+    Ok(())
+}
+
 /// The eigenvalues, ascending, and orthonormal eigenvectors of a matrix that is its own adjoint, of which the lower, or the
 /// upper, triangle is read.
 ///
@@ -306,6 +318,19 @@ where
     let factors = SelfAdjointEigen::new(matrix(n, n, a), side).map_err(|_| Failure::NoConvergence)?;
     write_real(factors.S(), w);
     write(factors.U(), v);
+    Ok(())
+}
+
+/// The eigenvalues, ascending, as [`eigh`] has them.
+///
+/// # Errors
+/// [`Failure::NoConvergence`].
+pub fn eigenvalues<T: Number>(n: usize, lower: bool, a: &[T], w: &mut [T::Real]) -> Result<(), Failure>
+where
+    T::Real: Copy,
+{
+    let side = if lower { Side::Lower } else { Side::Upper };
+    w.copy_from_slice(&matrix(n, n, a).self_adjoint_eigenvalues(side).map_err(|_| Failure::NoConvergence)?);
     Ok(())
 }
 
@@ -379,6 +404,9 @@ mod tests {
                 let (mut u, mut sigma, mut vh) = (zero(m * p), vec![0.0; s], zero(q * n));
                 svd(m, n, full, &a, &mut u, &mut sigma, &mut vh).unwrap();
                 assert!(sigma.windows(2).all(|w| w[0] >= w[1]));
+                let mut alone = vec![f64::NAN; s];
+                singular_values(m, n, &a, &mut alone).unwrap();
+                assert!(alone.iter().zip(&sigma).all(|(one, other)| (one - other).abs() < 1e-12));
                 let scaled: Vec<c64> = (0..m * s).map(|e| u[(e / s) * p + e % s] * sigma[e % s]).collect();
                 close(&product(m, s, n, &scaled, &vh[..s * n]), &a);
             }
@@ -402,6 +430,11 @@ mod tests {
             close(&product(n, n, n, &l, &adjoint(n, n, &l)), &gram);
             eigh(n, true, &gram, &mut w, &mut v).unwrap();
             assert!(w.windows(2).all(|w| w[0] <= w[1]));
+            for lower in [true, false] {
+                let mut alone = vec![f64::NAN; n];
+                eigenvalues(n, lower, &gram, &mut alone).unwrap();
+                assert!(alone.iter().zip(&w).all(|(one, other)| (one - other).abs() < 1e-11));
+            }
             let scaled: Vec<c64> = (0..n * n).map(|e| v[e] * w[e % n]).collect();
             close(&product(n, n, n, &gram, &v), &scaled);
             let mut roots = vec![c64::new(0.0, 0.0); n];

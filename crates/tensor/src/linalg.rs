@@ -49,6 +49,13 @@ pub enum Factor {
     },
     /// Eigenvalues and eigenvectors of a complex matrix.
     Eig,
+    /// The singular values alone.
+    SingularValues,
+    /// The eigenvalues of a matrix that is its own adjoint, alone.
+    Eigenvalues {
+        /// Whether the lower triangle is read, rather than the upper one.
+        lower: bool,
+    },
 }
 
 /// What a result holds.
@@ -75,11 +82,13 @@ impl Factor {
             Factor::Svd { .. } => "svd",
             Factor::Eigh { .. } => "eigh",
             Factor::Eig => "eig",
+            Factor::SingularValues => "svdvals",
+            Factor::Eigenvalues { .. } => "eigvalsh",
         }
     }
 
     fn needs_square(self) -> bool {
-        !matches!(self, Factor::Lu | Factor::Qr { .. } | Factor::Svd { .. })
+        !matches!(self, Factor::Lu | Factor::Qr { .. } | Factor::Svd { .. } | Factor::SingularValues)
     }
 
     /// The results of a matrix of m × n and, of a second operand, `columns`: what each holds, and its extents.
@@ -103,6 +112,8 @@ impl Factor {
             }
             Factor::Eigh { .. } => vec![(Real, shape(&[n])), (Same, shape(&[n, n]))],
             Factor::Eig => vec![(Same, shape(&[n])), (Same, shape(&[n, n]))],
+            Factor::SingularValues => vec![(Real, shape(&[&k]))],
+            Factor::Eigenvalues { .. } => vec![(Real, shape(&[n]))],
         }
     }
 }
@@ -328,6 +339,16 @@ where
             let (w, v): (Rows<'_, T>, Rows<'_, T>) = rows!(0 1);
             // SAFETY: see above.
             over(&|i| T::eig(n, a(i), unsafe { w.row(i) }, unsafe { v.row(i) }))
+        }
+        Factor::SingularValues => {
+            let s: Rows<'_, T::Real> = rows!(0);
+            // SAFETY: see above.
+            over(&|i| linalg::singular_values(m, n, a(i), unsafe { s.row(i) }))
+        }
+        Factor::Eigenvalues { lower } => {
+            let w: Rows<'_, T::Real> = rows!(0);
+            // SAFETY: see above.
+            over(&|i| linalg::eigenvalues(n, lower, a(i), unsafe { w.row(i) }))
         }
     }
 }

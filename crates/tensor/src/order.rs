@@ -81,12 +81,8 @@ impl Tensor {
         if let Some(line) = self.as_line(axis)? {
             return without_dimensions(line.median(0)?);
         }
-        let at = axis_of(op, axis, self.rank())?;
-        let n = self.shape()[at].clone();
-        if n.bounds().0 < 1 {
-            return Err(TensorError::value(op, format!("no element along axis {at} of {}", self.described())));
-        }
-        let (values, positions) = self.kthvalue((n + 1).floordiv(2), axis)?;
+        let (_, middle) = self.middle(op, axis)?;
+        let (values, positions) = self.kthvalue(middle, axis)?;
         if !self.dtype().is_float() {
             return Ok((values, positions));
         }
@@ -94,6 +90,32 @@ impl Tensor {
         let any = nan.any(Some(&[axis]), false)?;
         let positions = Tensor::select(&any, nan.argmax(Some(axis), false)?, positions)?;
         Ok((Tensor::select(&any, f64::NAN, values)?, positions))
+    }
+
+    /// The median along `axis` alone, as [`Tensor::median`] has it: values are sorted in half of the time that it takes to
+    /// find where they are.
+    pub fn median_value(&self, axis: i64) -> Result<Tensor> {
+        if let Some(line) = self.as_line(axis)? {
+            return line.median_value(0);
+        }
+        let (at, middle) = self.middle("median", axis)?;
+        let last = &middle - 1;
+        let sorted = Tensor::from_uop(self.uop().sort(at, false, middle)?);
+        let value = sorted.narrow(at as i64, &last, 1)?.squeeze(Some(&[at as i64]))?;
+        match self.dtype().is_float() {
+            true => Tensor::select(&self.isnan()?.any(Some(&[axis]), false)?, f64::NAN, value),
+            false => Ok(value),
+        }
+    }
+
+    /// An axis, and how many elements there are along it up to the median.
+    fn middle(&self, op: &'static str, axis: i64) -> Result<(usize, Size)> {
+        let at = axis_of(op, axis, self.rank())?;
+        let n = self.shape()[at].clone();
+        if n.bounds().0 < 1 {
+            return Err(TensorError::value(op, format!("no element along axis {at} of {}", self.described())));
+        }
+        Ok((at, (n + 1).floordiv(2)))
     }
 
     /// The maxima of the elements up to each one along `axis`, or with `least` the minima, and where they are: of several

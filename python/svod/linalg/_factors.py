@@ -94,12 +94,7 @@ def eig(x: Any, /) -> EigResult:
 @public
 def eigh(x: Any, /, UPLO: str = "L") -> EighResult:
     """The eigenvalues, ascending, and orthonormal eigenvectors of matrices that are their own adjoints."""
-    if UPLO not in ("L", "U"):
-        raise ArgumentError(f"eigh: UPLO is 'L' or 'U', not {UPLO!r}")
-    x = matrices("eigh", x, square=True)
-    if x.is_complex():
-        # As LAPACK has it, a diagonal that is not real counts as its real part.
-        x = joined(x.real, where(eye(x.shape[-1], dtype="bool"), 0.0, x.imag))
+    x = _own_adjoint("eigh", x, UPLO)
 
     def of_values(w: Tensor, v: Tensor, g: Tensor) -> Tensor:
         return (v * row(g)) @ adjoint(v)
@@ -114,6 +109,17 @@ def eigh(x: Any, /, UPLO: str = "L") -> EighResult:
     return EighResult(*factors_of(x, name, ((0,), of_values), ((1,), of_vectors)))
 
 
+def _own_adjoint(op: str, x: Any, triangle: str) -> Tensor:
+    """Matrices of which a triangle is read."""
+    if triangle not in ("L", "U"):
+        raise ArgumentError(f"{op}: UPLO is 'L' or 'U', not {triangle!r}")
+    given = matrices(op, x, square=True)
+    if given.is_complex():
+        # As LAPACK has it, a diagonal that is not real counts as its real part.
+        given = joined(given.real, where(eye(given.shape[-1], dtype="bool"), 0.0, given.imag))
+    return given
+
+
 @public
 def eigvals(x: Any, /) -> Tensor:
     """The eigenvalues of matrices: complex, of real ones too."""
@@ -123,7 +129,11 @@ def eigvals(x: Any, /) -> Tensor:
 @public
 def eigvalsh(x: Any, /, UPLO: str = "L") -> Tensor:
     """The eigenvalues, ascending, of matrices that are their own adjoints."""
-    return eigh(x, UPLO=UPLO).eigenvalues
+    x = _own_adjoint("eigvalsh", x, UPLO)
+    if _may_be_differentiated(x):
+        return eigh(x, UPLO=UPLO).eigenvalues  # Whose vectors the derivative is made of.
+    values: Tensor = x._factors("eigvalsh" if UPLO == "L" else "eigvalsh_upper")[0]
+    return values
 
 
 @public
@@ -230,4 +240,8 @@ def svd(x: Any, /, full_matrices: bool = True) -> SVDResult:
 @public
 def svdvals(x: Any, /) -> Tensor:
     """The singular values of matrices, descending."""
-    return svd(x, full_matrices=False).S
+    x = matrices("svdvals", x)
+    if _may_be_differentiated(x):
+        return svd(x, full_matrices=False).S  # Whose vectors the derivative is made of.
+    values: Tensor = x._factors("svdvals")[0]
+    return values

@@ -64,7 +64,8 @@ def inv(x: Any, /) -> Tensor:
     [[0.5, 0.0], [0.0, 0.25]]
     """
     x = matrices("inv", x, square=True)
-    return solve(x, eye(x.shape[-1], dtype=x.dtype))
+    one = eye(x.shape[-1], dtype=x.dtype)
+    return _solved(x, one if x.ndim == 2 else one.expand(*x.shape))
 
 
 @public

@@ -22,6 +22,9 @@ const FACTORS: &[(&str, Factor)] = &[
     ("eigh", Factor::Eigh { lower: true }),
     ("eigh_upper", Factor::Eigh { lower: false }),
     ("eig", Factor::Eig),
+    ("svdvals", Factor::SingularValues),
+    ("eigvalsh", Factor::Eigenvalues { lower: true }),
+    ("eigvalsh_upper", Factor::Eigenvalues { lower: false }),
 ];
 
 #[explained]

@@ -569,14 +569,13 @@ impl PyTensor {
     ) -> Pair<'py> {
         let (values, keep) = (dim.is_none(), (keepdim || keepdims) && self.0.rank() > 0);
         let Some(at) = one_axis(axis, dim)? else {
-            let all = self.0.flatten(0, -1)?.median(0)?.0;
+            let all = self.0.flatten(0, -1)?.median_value(0)?;
             return one(py, if keep { all.reshape(&vec![1; self.0.rank()]) } else { Ok(all) });
         };
-        let found = self.0.median(at)?;
         match (values, keep) {
-            (false, _) => pair(py, found, keep.then_some(at)),
-            (true, true) => one(py, found.0.unsqueeze(at)),
-            (true, false) => one(py, Ok(found.0)),
+            (false, _) => pair(py, self.0.median(at)?, keep.then_some(at)),
+            (true, true) => one(py, self.0.median_value(at)?.unsqueeze(at)),
+            (true, false) => one(py, self.0.median_value(at)),
         }
     }
 
