@@ -367,3 +367,42 @@ def test_factors_of_no_elements_have_gradients_of_none(name: str, shape: tuple[i
     assert sums
     sum(sums[1:], sums[0]).backward()
     assert x.grad.shape == shape
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.complex128])
+@pytest.mark.parametrize("shape", [(4, 2), (2, 4), (3, 3), (3, 4, 2), (3, 2, 4)])
+def test_full_singular_vectors_have_the_derivatives_of_pytorch(shape: tuple[int, ...], dtype: Any) -> None:
+    """Those of the vectors that belong to values: any others that complete a basis pass nothing on."""
+    torch = pytest.importorskip("torch")
+    x = draw(*shape, dtype=dtype)
+    for f in (
+        lambda at, a: (abs(at.svd(a)[0]) ** 3).sum(),
+        lambda at, a: (abs(at.svd(a)[2][..., : min(shape[-2:]), :]) ** 3).sum(),
+        lambda at, a: (at.svd(a)[1] ** 3).sum() + abs(at.svd(a)[2]).sum(),
+    ):
+        t = torch.tensor(x, requires_grad=True)
+        (slope,) = torch.autograd.grad(f(torch.linalg, t), t, create_graph=True)
+        (second,) = torch.autograd.grad((abs(slope) ** 2).sum(), t)
+        gradient = svod.grad(lambda a, f=f: f(linalg, a))
+        np.testing.assert_allclose(gradient(x), slope.detach(), rtol=1e-8, atol=1e-10)
+        of_gradient = svod.grad(lambda a, gradient=gradient: (abs(gradient(a)) ** 2).sum())(x)
+        np.testing.assert_allclose(of_gradient, second, rtol=1e-7, atol=1e-7 * abs(second).max())
+
+
+def test_full_singular_vectors_have_tangents_and_batches() -> None:
+    x, towards = draw(3, 4, 2, dtype=np.float64), draw(3, 4, 2, dtype=np.float64)
+
+    def f(a: Any) -> Any:
+        return linalg.svd(a)[2].abs().sum()
+
+    tangent = svod.jvp(f, (svod.Tensor(x),), (svod.Tensor(towards),))[1]
+    np.testing.assert_allclose(tangent, (svod.grad(f)(x) * towards).sum())
+    np.testing.assert_allclose(svod.vmap(svod.grad(f))(svod.Tensor(x)), svod.grad(f)(x))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.complex128])
+def test_packed_reflections_say_that_they_have_no_derivative(dtype: Any) -> None:
+    x = draw(4, 2, dtype=dtype)
+    for part in (0, 1):
+        with pytest.raises(svod.UnsupportedError, match="geqrf"):
+            svod.grad(lambda a, part=part: svod.geqrf(a)[part].abs().sum())(x)

@@ -40,7 +40,7 @@ class LU(NamedTuple):
 def geqrf(x: Tensor, /) -> Reflections:
     """The factors of `qr` as LAPACK leaves them: R, below it the vectors v of reflections `1 - tau v vᴴ`, and tau.
 
-    `orgqr` makes Q of them, `ormqr` products with it. Without a derivative; `qr` has one.
+    `orgqr` makes Q of them, `ormqr` products with it. To ask for a derivative is an error; `qr` has one.
 
     >>> import svod
     >>> packed, tau = svod.geqrf(svod.Tensor([[3.0], [4.0]]))
@@ -52,7 +52,7 @@ def geqrf(x: Tensor, /) -> Reflections:
     shapes: list[tuple[Any, ...]] = [(*batch, columns, rows), (*batch, min(rows, columns))]
     # Functions of the host know complex numbers as pairs.
     pairs = x.dtype.is_complex
-    given = view_as_real(x.detach()) if pairs else x.detach()
+    given = view_as_real(x) if pairs else x
 
     def compute(a: Any) -> list[Any]:
         a = a.view(a.dtype.str.replace("f4", "c8").replace("f8", "c16"))[..., 0] if pairs else a

@@ -203,19 +203,25 @@ def qr(x: Any, /, mode: str = "reduced") -> QRResult:
 
 @public
 def svd(x: Any, /, full_matrices: bool = True) -> SVDResult:
-    """U, the singular values S, descending, and Vᴴ with U diag(S) Vᴴ = x; square, or as many columns as values."""
+    """U, the singular values S, descending, and Vᴴ with U diag(S) Vᴴ = x; square, or as many columns as values.
+
+    Columns of U and rows of Vᴴ beyond the values are any that complete a basis: as in PyTorch they have no derivative,
+    and pass none on.
+    """
     x = matrices("svd", x)
     rows, columns = x.shape[-2:]
-    if full_matrices and rows != columns and _may_be_differentiated(x):
-        thin = svd(x, full_matrices=False)
-        full = x.detach()._factors("svd_full")
-        return SVDResult(full[0], thin.S, full[2])
+
+    def thin(u: Tensor, vh: Tensor, s: Tensor) -> tuple[Tensor, Tensor]:
+        least = s.shape[-1]
+        return u[..., :least], vh[..., :least, :]
 
     def of_values(u: Tensor, s: Tensor, vh: Tensor, g: Tensor) -> Tensor:
-        least = s.shape[-1]
-        return (u[..., :least] * row(g)) @ vh[..., :least, :]
+        u, vh = thin(u, vh, s)
+        return (u * row(g)) @ vh
 
     def of_vectors(u: Tensor, s: Tensor, vh: Tensor, g_u: Tensor, g_vh: Tensor) -> Tensor:
+        u, vh = thin(u, vh, s)
+        g_u, g_vh = thin(g_u, g_vh, s)
         v, g_v = adjoint(vh), adjoint(g_vh)
         # Where two singular values are alike there is no derivative of the vectors.
         squares = row(s) ** 2 - column(s) ** 2
