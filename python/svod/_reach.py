@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections import UserDict
 from pathlib import Path
@@ -16,6 +17,9 @@ __all__ = ["Found", "Memo", "Outside", "Reached", "Written"]
 
 K = TypeVar("K")
 V = TypeVar("V")
+
+# What a program's own functions may say that they are of, wherever its first file lies.
+_MAIN = "__main__"
 
 # Libraries whose functions and objects are what they are: nobody gives them other tensors.
 _LIBRARIES = frozenset(sys.stdlib_module_names) | {"numpy", "svod"}
@@ -34,6 +38,8 @@ class _Packages:
         self._count, self._names = 0, frozenset[str]()
         # The numbers of modules when packages were looked at.
         self._sizes: dict[str, int] = {}
+        # Python's library, but for modules of the program that have the name of one of its.
+        self._libraries = _LIBRARIES
 
     def now(self) -> frozenset[str]:
         """The names of those that are loaded."""
@@ -41,17 +47,33 @@ class _Packages:
             self._look()
         return self._names
 
+    def libraries(self) -> frozenset[str]:
+        """The libraries whose functions and objects are what they are."""
+        if len(sys.modules) != self._count:
+            self._look()
+        return self._libraries
+
     def _look(self) -> None:
         modules, names = dict(sys.modules), set(self._names)
         packages: dict[str, list[Any]] = {}
         for name, module in modules.items():
             packages.setdefault(name.partition(".")[0], []).append(module)
         for name, own in packages.items():
-            if name not in _LIBRARIES and self._sizes.get(name) != len(own):
+            if name not in _LIBRARIES and name != _MAIN and self._sizes.get(name) != len(own):
                 self._sizes[name] = len(own)
                 outside = _is_installed(modules.get(name)) and not any(map(_knows_svod, own))
                 (names.add if outside else names.discard)(name)
+        loaded = sys.stdlib_module_names & packages.keys()
+        self._libraries = _LIBRARIES - {name for name in loaded if _is_of_the_program(modules.get(name))}
         self._count, self._names = len(modules), frozenset(names)
+
+
+def _is_of_the_program(module: Any) -> bool:
+    """Whether a module with the name of one of Python's lies neither where these do nor where packages are."""
+    file = getattr(module, "__dict__", {}).get("__file__")
+    if not isinstance(file, str) or _is_installed(module):
+        return False
+    return not Path(file).is_relative_to(Path(os.__file__).parent)
 
 
 def _is_installed(module: Any) -> bool:
@@ -119,7 +141,7 @@ class Reached:
     def __init__(self, roots: tuple[Any, ...], written: Written) -> None:
         self.roots, self.written = roots, written
         # All but the tensors as a text, the tensors, and what tells in one pass that nothing is different.
-        self.state, self.tensors, self.guard = _reach(roots, _LIBRARIES, _packages.now(), written.places)
+        self.state, self.tensors, self.guard = _reach(roots, _packages.libraries(), _packages.now(), written.places)
 
     def again(self) -> Reached:
         """The same at this moment."""

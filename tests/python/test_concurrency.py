@@ -347,3 +347,24 @@ def test_cycles_through_functions_are_collected(kept: str) -> None:
     np.testing.assert_array_equal(shared.numpy(), rows(0) + 1)
     gc.collect()
     assert last() is None
+
+
+def test_reads_beside_assignments_have_one_of_the_values() -> None:
+    """What is assigned while a read computes is read by the next one."""
+    w, stop = svod.ones(8, 8).realize(), threading.Event()
+
+    def assign() -> None:
+        k = 0
+        while not stop.is_set():
+            w.assign(svod.full((8, 8), float(k % 5)))
+            k += 1
+
+    writer = threading.Thread(target=assign)
+    writer.start()
+    try:
+        for _ in range(20_000):
+            found = w.numpy()
+            assert (found == found[0, 0]).all()
+    finally:
+        stop.set()
+        writer.join()

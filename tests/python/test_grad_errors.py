@@ -59,6 +59,10 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         lambda: svod.vjp(lambda x: x * 2, svod.ones(2))[1](svod.ones(3)),
         svod.ShapeError, r"vjp: the cotangent float32\[3\]",
     ),
+    "a complex loss": (
+        lambda: svod.grad(lambda z: (z * z).sum())(svod.Tensor([1 + 2j])),
+        svod.DTypeError, r"grad: complex64\[\] is no real number: give the cotangent, or a real loss",
+    ),
     "no tensor": (lambda: svod.grad(lambda x: 3.0)(svod.ones(1)), svod.ArgumentTypeError, "gives float, which is"),
     "an assigned leaf": (lambda: leaf().assign(svod.ones(2)), svod.ArgumentError, "assign: .* under `no_grad`"),
     "a part of a leaf": (of_a_part, svod.ArgumentError, "setitem: .* write it under `no_grad`"),

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import argparse
 import collections
+import dataclasses
 import functools
 import gc
+import importlib
 import sys
 import types
 import weakref
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -447,3 +451,54 @@ def test_what_is_reached_is_not_asked_for_its_attributes() -> None:
     f = svod.jit(lambda x: x * 3 if old is not None else x)
     for number in (1.0, 2.0):
         assert f(svod.Tensor(number)).item() == 3 * number
+
+
+def made_by(maker: str) -> Any:
+    """An object with a tensor, or with a number, of a class that a program makes in one of several ways."""
+    given = svod.Tensor([2.0])
+    match maker:
+        case "argparse":
+            return argparse.Namespace(w=given)
+        case "dataclass":
+            return dataclasses.make_dataclass("Made", ["w"])(given)
+        case "class":
+            found = types.new_class("Made")()
+        case "exec":
+            space: dict[str, Any] = {}
+            exec("class Made: pass", {}, space)
+            found = space["Made"]()
+        case _:
+
+            def found() -> None: ...
+
+    found.w = given
+    return found
+
+
+@pytest.mark.parametrize("maker", ["argparse", "dataclass", "class", "exec", "function"])
+def test_what_a_program_makes_is_no_librarys(maker: str) -> None:
+    """Classes that are made by a call say that they are of the library that made them."""
+    holder = made_by(maker)
+    f = svod.jit(lambda x: x * holder.w)
+    assert f(np.float32([3])).tolist() == [6]
+    holder.w = svod.Tensor([5.0])
+    assert f(np.float32([3])).tolist() == [15]
+    assert f.traces == 1
+    holder.w = 7.0
+    assert f(np.float32([3])).tolist() == [21]
+
+
+def test_a_module_of_the_program_may_have_a_name_of_the_library(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "profile.py").write_text("class Rates:\n    pass\n\nw = 2.0\n\ndef scaled(x):\n    return x * w\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "profile", raising=False)
+    own = importlib.import_module("profile")
+    rates = own.Rates()
+    rates.w = svod.Tensor([2.0])
+    f, g = svod.jit(lambda x: x * rates.w), svod.jit(own.scaled)
+    assert (f(np.float32([3])).tolist(), g(np.float32([3])).tolist()) == ([6], [6])
+    rates.w, own.w = svod.Tensor([5.0]), 7.0
+    assert (f(np.float32([3])).tolist(), g(np.float32([3])).tolist()) == ([15], [21])
+    monkeypatch.delitem(sys.modules, "profile")

@@ -27,7 +27,11 @@ use crate::tensor::PyTensor;
 const MOST: usize = 1000;
 
 /// Classes of Python's library whose attributes are what users put into them.
-const HOLDERS: [&str; 4] = ["SimpleNamespace", "UserDict", "UserList", "ChainMap"];
+const HOLDERS: [&str; 5] = ["SimpleNamespace", "Namespace", "UserDict", "UserList", "ChainMap"];
+
+/// Modules that classes say they are of which a program made: `dataclasses.make_dataclass` and `types.new_class`, and `exec` in a
+/// namespace without a name.
+const MAKERS: [&str; 2] = ["types", "builtins"];
 
 /// What these functions and objects reach: a text of all but the tensors, these, and a guard. Functions and objects of
 /// these libraries are what they are, and so are functions of these packages. What is `written` is left out: pairs of a holder's address and a name, or none
@@ -68,7 +72,7 @@ pub fn _positions(some: Vec<Py<PyTensor>>, among: Vec<Py<PyTensor>>) -> Vec<Opti
     some.iter().map(|tensor| places.get(&tensor.get().0.address()).copied()).collect()
 }
 
-/// A class or a module, of which is looked at what code names.
+/// A class, a module or a function with attributes, of which is looked at what code names.
 struct Space<'py> {
     holder: Bound<'py, PyAny>,
     /// What is in it.
@@ -191,7 +195,7 @@ impl<'py> Reach<'py> {
             return Ok(());
         }
         let class = item.get_type();
-        let of_library = self.is_of_library(&class.getattr(pyo3::intern!(py, "__module__"))?)?;
+        let of_library = self.is_library_class(&class)?;
         // Bound methods, partial functions, what wraps a function, descriptors.
         for name in ["__self__", "__func__", "__wrapped__", "func", "args", "keywords", "fget", "_function"] {
             if of_library && let Some(value) = named(item, &PyString::intern(py, name))? {
@@ -242,7 +246,7 @@ impl<'py> Reach<'py> {
 
     fn class(&mut self, class: &Bound<'py, PyType>) -> Result<()> {
         let py = self.py;
-        if self.is_of_library(&class.getattr(pyo3::intern!(py, "__module__"))?)? {
+        if self.is_library_class(class)? {
             return Ok(());
         }
         let names = class.getattr(pyo3::intern!(py, "__dict__"))?;
@@ -269,6 +273,11 @@ impl<'py> Reach<'py> {
             self.names.insert(name.str()?.to_string_lossy().into_owned());
         }
         self.named(&globals, &names.globals)?;
+        // Attributes that a program gave it.
+        let own = function.getattr(pyo3::intern!(py, "__dict__"))?;
+        if own.is_truthy()? {
+            self.spaces.push(Space { holder: function.clone().into_any(), names: own, known: HashSet::new() });
+        }
         // Most have none, and get none later.
         for name in [pyo3::intern!(py, "__defaults__"), pyo3::intern!(py, "__kwdefaults__")] {
             if !function.getattr(name)?.is_none() {
@@ -371,6 +380,21 @@ impl<'py> Reach<'py> {
         looked
     }
 
+    /// Whether a class is of one of the libraries. One that a program made may say so, but is not found there.
+    fn is_library_class(&self, class: &Bound<'py, PyType>) -> Result<bool> {
+        let py = self.py;
+        let module = class.getattr(pyo3::intern!(py, "__module__"))?;
+        if !self.is_of_library(&module)? {
+            return Ok(false);
+        }
+        let name = module.str()?.to_string_lossy().into_owned();
+        if !MAKERS.contains(&&*name) || !is_of_heap(class) {
+            return Ok(true);
+        }
+        let there = py.import(name.as_str())?.getattr_opt(class.name()?)?;
+        Ok(there.is_some_and(|found| found.is(class)))
+    }
+
     /// Whether a module of this name is one of those whose functions and objects are what they are.
     fn is_of_library(&self, module: &Bound<'py, PyAny>) -> Result<bool> {
         Ok(!module.is_instance_of::<PyString>() || is_of(&self.libraries, module)?)
@@ -382,6 +406,15 @@ fn is_of(packages: &Bound<'_, PyFrozenSet>, module: &Bound<'_, PyAny>) -> Result
     let Ok(name) = module.cast::<PyString>() else { return Ok(false) };
     let name = name.to_string_lossy();
     Ok(packages.contains(name.split('.').next().unwrap_or_default())?)
+}
+
+/// Whether a class was made while the program runs, by a statement or a call, as those of the interpreter itself were not.
+fn is_of_heap(class: &Bound<'_, PyType>) -> bool {
+    const HEAP: u64 = 1 << 9;
+    class
+        .getattr(pyo3::intern!(class.py(), "__flags__"))
+        .and_then(|flags| flags.extract::<u64>())
+        .is_ok_and(|flags| flags & HEAP != 0)
 }
 
 /// Whether this is a `collections.deque`.

@@ -116,9 +116,7 @@ impl Tensor {
             return Ok(dims);
         }
         self.check_known("extents")?;
-        let value = self.now();
-        value.compute()?;
-        match value.uop().op() {
+        match self.now().computed()?.op() {
             Op::Leaf(leaf) => extents_of(leaf),
             _ => Err(TensorError::NotExecuted),
         }
@@ -149,15 +147,26 @@ impl Tensor {
     /// Realizes the tensor and reads its leaf. What is spread over devices is gathered on the first of them.
     fn read<T>(&self, op: &'static str, get: impl FnOnce(&Leaf) -> Result<T>) -> Result<T> {
         self.check_known(op)?;
-        let value = self.now();
-        value.compute()?;
-        if value.sharding().is_some() {
-            let whole = Tensor::from_uop(value.uop().copy_to(&value.device())?);
-            return whole.read(op, get);
-        }
-        match value.uop().op() {
+        let value = self.now().computed()?;
+        match value.op() {
             Op::Leaf(leaf) => get(leaf),
+            Op::Multi(_) => {
+                let device = Tensor::from_uop(value.clone()).device();
+                Tensor::from_uop(value.copy_to(&device)?).read(op, get)
+            }
             _ => Err(TensorError::NotExecuted),
+        }
+    }
+
+    /// The memory of the value, which is computed: once more where another thread has assigned to the tensor meanwhile.
+    fn computed(&self) -> Result<UOp> {
+        loop {
+            let before = self.uop();
+            self.compute()?;
+            let now = self.uop();
+            if now.is_memory() || now == before {
+                return Ok(now);
+            }
         }
     }
 
@@ -170,9 +179,7 @@ impl Tensor {
     /// The buffer that holds exactly the elements; realizes the tensor.
     pub fn buffer(&self) -> Result<Arc<Buffer>> {
         self.check_known("buffer")?;
-        let value = self.now();
-        value.compute()?;
-        match value.uop().op() {
+        match self.now().computed()?.op() {
             Op::Leaf(leaf) => buffer_of(leaf),
             _ => Err(TensorError::NotExecuted),
         }

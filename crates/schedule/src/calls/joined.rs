@@ -8,8 +8,7 @@ use svod_ir::expr::{Expr, ExprId, ExprPool, Mem};
 use svod_ir::kernel::{Body, Kernel, Out};
 use svod_ir::size::{Size, Variable};
 
-/// Rows times expressions that are looked at, at most.
-const MOST: usize = 1 << 17;
+use crate::costs::limits::kernels::MAX_COUNTED;
 
 /// A parameter that a kernel puts into its result as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +36,9 @@ pub fn joined(kernel: &Kernel) -> Option<Vec<Joined>> {
     let axes: Vec<&Variable> = stage.over.iter().map(|axis| &kernel.axes[axis.index()].var).collect();
     let own = |(at, axis): (&ExprId, &&Variable)| *kernel.exprs.get(*at) == Expr::Index(Size::from(*axis));
     let rows = usize::try_from(*shape.first()?).ok()?;
-    if axes.len() != shape.len() || !index.iter().zip(&axes).all(own) || rows.saturating_mul(kernel.exprs.len()) > MOST
+    if axes.len() != shape.len()
+        || !index.iter().zip(&axes).all(own)
+        || rows.saturating_mul(kernel.exprs.len()) > MAX_COUNTED as usize / 8
     {
         return None;
     }

@@ -188,6 +188,10 @@ fn seed(op: &'static str, root: &UOp, given: Option<&Tensor>) -> Result<UOp> {
     differentiable(op, root)?;
     match given {
         Some(given) => fitting(op, "cotangent", root, given),
+        None if root.dtype().is_complex() => {
+            let value = show_operands(std::slice::from_ref(root));
+            Err(TensorError::dtype(op, format!("{value} is no real number: give the cotangent, or a real loss")))
+        }
         None if root.numel().as_const() == Some(1) => Ok(UOp::full(Const::one(root.dtype()), root.shape_arc())?),
         None => {
             let value = show_operands(std::slice::from_ref(root));

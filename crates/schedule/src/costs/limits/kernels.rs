@@ -28,7 +28,8 @@ pub(crate) const MAX_COMPARED: usize = 4;
 pub(crate) const MAX_SEEN: usize = 32;
 /// Operations that a condition on positions is looked for through, stages included.
 pub(crate) const MAX_LOOKED_THROUGH: usize = 24;
-/// Operations of a value, counted as a tree, beyond which counts saturate.
+/// Operations of a value, counted as a tree, beyond which counts saturate. What a kernel joins is looked for in an eighth of
+/// them, for all rows together.
 pub(crate) const MAX_COUNTED: u32 = 1 << 20;
 /// Calls that a loop of kernels is unrolled into at most.
 pub(crate) const MAX_CALLS: usize = 1 << 20;
