@@ -105,3 +105,45 @@ def test_logits_of_ignored_labels_may_be_infinite() -> None:
     assert loss.item() == 2.0
     assert logs.grad is not None
     assert logs.grad.tolist() == [[0.0, 0.0], [0.0, -1.0]]
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int32", "int8"])
+@pytest.mark.parametrize("ignored", [-100, -1, 2])
+@pytest.mark.parametrize("name", ["cross_entropy", "nll_loss"])
+def test_labels_below_0_are_no_classes(name: str, ignored: int, dtype: str) -> None:
+    torch = pytest.importorskip("torch")
+    x, labels = draw(4, 3), np.array([0, 1, ignored, 1])
+    theirs = getattr(torch.nn.functional, name)(torch.tensor(x), torch.tensor(labels), ignore_index=ignored)
+
+    def loss(x: Any, labels: Any, weight: Any = None) -> Any:
+        return getattr(svod.nn.functional, name)(x, labels, weight, ignore_index=ignored)
+
+    given = svod.Tensor(x)
+    np.testing.assert_allclose(loss(given, svod.Tensor(labels.astype(dtype))).item(), theirs.item(), rtol=1e-6)
+    for wrong in (-2, -3, 3):
+        labels[0] = wrong
+        with pytest.raises(IndexError):
+            getattr(torch.nn.functional, name)(torch.tensor(x), torch.tensor(labels), ignore_index=ignored)
+        those = svod.Tensor(labels.astype(dtype))
+        for weight in (None, svod.ones(3)):
+            with pytest.raises(svod.IndexError):
+                loss(given, those, weight).item()
+        for compute in (svod.grad(loss), svod.jit(svod.grad(loss))):
+            with pytest.raises(svod.IndexError):
+                compute(given, those).tolist()
+
+
+def test_labels_of_few_bits_and_many_classes() -> None:
+    x = draw(2, 300)
+    labels = np.array([3, 127])
+    mine = [svod.nn.functional.cross_entropy(svod.Tensor(x), svod.Tensor(labels.astype(t))).item() for t in "blB"]
+    assert mine[0] == mine[1] == mine[2]
+    with pytest.raises(svod.IndexError):
+        svod.nn.functional.cross_entropy(svod.Tensor(x), svod.Tensor(np.array([-1, 3], np.int8))).item()
+
+
+def test_margins_of_labels_below_0() -> None:
+    x = svod.arange(6.0).reshape(2, 3)
+    assert svod.nn.functional.multi_margin_loss(x, svod.Tensor([0, 1])).item() == pytest.approx(7 / 6)
+    with pytest.raises(svod.IndexError):
+        svod.nn.functional.multi_margin_loss(x, svod.Tensor([-1, 1])).item()

@@ -463,3 +463,22 @@ def test_layers_of_margins_are_pytorchs(reduction: str) -> None:
         mine = getattr(nn, name)(**options, reduction=reduction)(*map(svod.Tensor, arguments))
         theirs = getattr(torch.nn, name)(**options, reduction=reduction)(*map(torch.tensor, arguments))
         np.testing.assert_allclose(mine.numpy(), theirs.numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_what_would_give_other_numbers_in_silence_is_an_error() -> None:
+    """PyTorch refuses these, too."""
+    image, kernel, rows = svod.ones(1, 1, 4, 4), svod.ones(1, 1, 3, 3), svod.ones(2, 3)
+    for of in (lambda: F.interpolate(image, 8, mode="bilnear"), lambda: svod.nn.Upsample(scale_factor=2, mode="foo")):
+        with pytest.raises(svod.ArgumentError, match=r"mode is one of 'nearest', .*'bilinear'"):
+            of()
+    for of in (
+        lambda: F.conv2d(image, kernel, padding="same", stride=2),
+        lambda: F.conv2d(image, kernel, padding="same", stride=(1, 2)),
+        lambda: svod.nn.Conv2d(1, 1, 3, padding="same", stride=2),
+    ):
+        with pytest.raises(svod.ArgumentError, match='padding="same" is for a stride of 1'):
+            of()
+    assert F.conv2d(image, kernel, padding="same", stride=[1, 1]).shape == image.shape
+    for of in (lambda: svod.cdist(rows, rows, p=-1), lambda: svod.pdist(rows, p=-1)):
+        with pytest.raises(svod.ArgumentError, match="p=-1 is below 0"):
+            of()

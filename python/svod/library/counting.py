@@ -101,6 +101,8 @@ def cdist(x1: Tensor, x2: Tensor, /, p: float = 2.0, compute_mode: str | None = 
     """
     if x1.ndim < 2 or x2.ndim < 2 or x1.shape[-1] != x2.shape[-1]:
         raise ShapeError(f"cdist: rows of one length are expected, not shapes {x1.shape} and {x2.shape}")
+    if p < 0:
+        raise ArgumentError(f"cdist: p={p} is below 0")
     if compute_mode not in (None, *_MODES):
         raise ArgumentError(f"cdist: compute_mode is one of {', '.join(_MODES)}, not {compute_mode!r}")
     fewest = _MODES.get(compute_mode or "", _FEW_ROWS)
@@ -279,6 +281,8 @@ def pdist(x: Tensor, /, p: float = 2.0) -> Tensor:
     """
     if x.ndim != 2:
         raise ShapeError(f"pdist: a matrix is expected, not shape {x.shape}")
+    if p < 0:
+        raise ArgumentError(f"pdist: p={p} is below 0")
     rows, columns = triu_indices(int(x.shape[0]), int(x.shape[0]), 1)
     return _norm(x.take(rows, 0) - x.take(columns, 0), p)
 

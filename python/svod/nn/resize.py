@@ -9,6 +9,7 @@ from svod._module import Module
 from svod._svod import ShapeError, Tensor
 from svod.nn import functional as F
 from svod.nn._function import FunctionModule
+from svod.nn.functional.resize import check_mode
 
 __all__ = [
     "AdaptiveAvgPool1d",
@@ -189,6 +190,7 @@ class Upsample(FunctionModule):
         align_corners: bool | None = None,
         recompute_scale_factor: bool | None = None,
     ) -> None:
+        check_mode(type(self).__name__, mode)
         super().__init__(
             size=size,
             scale_factor=scale_factor,

@@ -12,6 +12,7 @@ from typing import Any, Protocol, SupportsIndex, cast
 from svod._module import Module
 from svod._svod import ArgumentError, ArgumentTypeError, Tensor, rand
 from svod.nn import functional
+from svod.nn.functional.layers import check_strides
 
 __all__ = [
     "AvgPool1d",
@@ -60,6 +61,7 @@ class _Conv(Module):
         _numbers(self, "stride", stride)
         _numbers(self, "dilation", dilation)
         _check_padding(self, padding)
+        check_strides(type(self).__name__, stride, padding)
         if padding_mode not in _PADDING_MODES:
             raise ArgumentError(f"{type(self).__name__}: padding_mode is one of {_PADDING_MODES}, not {padding_mode!r}")
         self.stride, self.padding, self.dilation, self.groups = stride, padding, dilation, groups

@@ -124,6 +124,8 @@ def multi_margin_loss(
     """How far each other class of `(batch, classes)` is from `margin` below the target's, to the power `p`, in the mean
     of the classes."""
     scores, classes = (input, target) if input.ndim == 2 else (input.reshape(1, -1), target.reshape(-1))
+    # A class below 0 is none, and doesn't count from the end as other indices do.
+    classes = where(classes < 0, scores.shape[1], classes.cast("int64"))
     right = scores.gather(1, classes.unsqueeze(1))
     lacking = (margin - right + scores).clamp(min=0) ** p
     if weight is not None:

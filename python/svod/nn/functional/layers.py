@@ -583,8 +583,15 @@ def scaled_dot_product_attention(
     return dropout(weights, dropout_p) @ value
 
 
+def check_strides(name: str, stride: Any, padding: Any) -> None:
+    """Whether a result can be as large as its input, where it shall be."""
+    if padding == "same" and any(step != 1 for step in (stride if isinstance(stride, Sequence) else [stride])):
+        raise ArgumentError(f'{name}: padding="same" is for a stride of 1, not {stride}: say how much is padded')
+
+
 def _convolved(method: str, input: Tensor, weight: Tensor, bias: Tensor | None, *how: Any) -> Tensor:
     """A convolution; of complex numbers by those of their parts."""
+    check_strides(method, how[0], how[1])
     if not (input.is_complex() or weight.is_complex()):
         made: Tensor = getattr(input, method)(weight, bias, *how)
         return made

@@ -172,7 +172,8 @@ def _at_labels(
     if tuple(target.shape) != (*logs.shape[:classes], *logs.shape[classes + 1 :]):
         raise ShapeError(f"{name}: labels of shape {tuple(target.shape)} for an input of {tuple(logs.shape)}")
     ignored = target == ignore_index
-    labels = where(ignored, 0, target)
+    # A label below 0 is no class, as one beyond the last is none: it doesn't count from the end as other indices do.
+    labels = where(ignored, 0, where(target < 0, logs.shape[classes], target.cast("int64")))
     weights = 1.0 if weight is None else weight[labels]
     losses = -logs.gather(classes, labels.unsqueeze(classes)).squeeze(classes)
     counts = where(ignored, 0.0, weights).cast(logs.dtype)

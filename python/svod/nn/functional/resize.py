@@ -79,6 +79,8 @@ def _counted(n: Any) -> Any:
 # Types in which weights are multiplied.
 _WIDE = ("float32", "float64", "complex64", "complex128")
 
+_MODES = ("nearest", "nearest-exact", "linear", "bilinear", "bicubic", "trilinear", "area")
+
 # Parts of an extent in which a factor of a symbolic one may be.
 _MOST_PARTS = 1 << 10
 
@@ -88,6 +90,12 @@ _MIRRORS = {
     "replicate": lambda at, n: np.minimum(np.maximum(at, 0), n - 1),
     "circular": lambda at, n: at % n,
 }
+
+
+def check_mode(name: str, mode: str) -> None:
+    """Whether there is such an interpolation."""
+    if mode not in _MODES:
+        raise ArgumentError(f"{name}: mode is one of {', '.join(map(repr, _MODES))}, not {mode!r}")
 
 
 @checked
@@ -112,6 +120,7 @@ def interpolate(
     >>> svod.nn.functional.interpolate(svod.arange(6.0).reshape(1, 1, 6), 2, mode="linear").tolist()
     [[[1.0, 4.0]]]
     """
+    check_mode("interpolate", mode)
     spatial = input.ndim - 2
     if (size is None) == (scale_factor is None):
         raise ArgumentError("interpolate: either size or scale_factor")
