@@ -111,6 +111,8 @@ class Module:
         forward = getattr(self, "forward", None)
         if forward is None:
             raise UnsupportedError(f"{type(self).__name__} cannot be called: it defines neither forward nor __call__")
+        if "forward" in vars(self):
+            forward = functools.partial(_located(_given_forward), self)
         # Those of a class that calls this from its own `__call__` run around that.
         if self._hooks and not _is_running(self):
             return around(self, self._hooks, forward, args, kwargs)
@@ -386,7 +388,10 @@ class Module:
             tensor = state[slot.name]
             tensor = tensor if isinstance(tensor, Tensor) else Tensor(tensor)
             if tuple(tensor.shape) != tuple(slot.tensor.shape):
-                raise StateError(f"{slot.name}: expected shape {tuple(slot.tensor.shape)}, got {tuple(tensor.shape)}")
+                raise StateError(
+                    f"Module.load_state_dict: {slot.name}: expected shape {tuple(slot.tensor.shape)}, "
+                    f"got {tuple(tensor.shape)}"
+                )
             if isinstance(slot.holder, tuple):
                 raise StateError(f"{slot.name} is held directly in a tuple and cannot be replaced: use a list")
             given[id(slot.tensor)] = tensor
@@ -542,6 +547,11 @@ def _is_running(module: Module) -> bool:
     """Whether a module is the innermost one that runs."""
     modules = _running.modules
     return bool(modules) and modules[-1][0] is module
+
+
+def _given_forward(module: Module, /, *args: Any, **kwargs: Any) -> Any:
+    """Calls the `forward` that was put in an attribute of a module."""
+    return vars(module)["forward"](*args, **kwargs)
 
 
 def _located(method: Callable[..., Any]) -> Callable[..., Any]:

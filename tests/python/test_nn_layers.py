@@ -417,3 +417,70 @@ def test_a_convolution_tells_its_padding_mode() -> None:
     layer = nn.Conv2d(2, 3, 3, padding=1, bias=False, padding_mode="circular")
     told = "Conv2d(2, 3, kernel_size=(3, 3), stride=(1, 1), padding=1, bias=False, padding_mode=circular)"
     assert repr(layer) == told
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        name
+        for name in nn.__all__
+        if isinstance(layer := getattr(nn, name), type)
+        and issubclass(layer, nn.Module)
+        and name not in ("Module", "ModuleDict", "ModuleList")
+    ],
+)
+def test_a_forward_of_ones_own_is_called(name: str) -> None:
+    layer: Any = getattr(nn, name)
+    assert callable(layer.forward)
+
+    def made() -> Any:
+        class Own(layer):
+            def __init__(self) -> None:
+                pass
+
+            def forward(self, x: svod.Tensor) -> svod.Tensor:
+                return x * 0 + 7
+
+        return Own()
+
+    x, seen = svod.ones(2), []
+    one, other = made(), made()
+    assert one(x).tolist() == [7.0, 7.0]
+    other.forward = lambda x: x + 1
+    other.register_forward_hook(lambda module, args, result: seen.append(result.tolist()))
+    assert other(x).tolist() == [2.0, 2.0] and seen == [[2.0, 2.0]]
+    del other.forward
+    assert other(x).tolist() == [7.0, 7.0]
+
+
+def test_a_forward_that_is_put_in_the_place_of_a_layers_is_seen_by_jit() -> None:
+    layer, x = nn.Linear(2, 2), svod.ones(1, 2)
+    jitted = svod.jit(lambda x: layer(x))
+    assert jitted(x).tolist() == layer.forward(x).tolist()
+    layer.forward = lambda x: x * 0 - 1  # type: ignore[method-assign]
+    assert jitted(x).tolist() == [[-1.0, -1.0]]
+
+
+@pytest.mark.parametrize(("name", "shape"), [("1d", (1, 3)), ("1d", (1, 3, 1)), ("2d", (1, 3, 1, 1))])
+def test_statistics_of_one_value_are_an_error(name: str, shape: tuple[int, ...]) -> None:
+    layer = getattr(nn, f"BatchNorm{name}")(3)
+    with pytest.raises(ValueError, match=rf"BatchNorm{name}: more than one value per channel.* got \(1, 3") as error:
+        layer(svod.ones(shape))
+    assert error.type is svod.ShapeError and layer.num_batches_tracked.item() == 0
+    assert layer.running_var.tolist() == [1.0] * 3
+    with pytest.raises(svod.ShapeError, match="batch_norm: more than one"):
+        F.batch_norm(svod.ones(shape), None, None, training=True)
+    assert layer.eval()(svod.ones(shape)).shape == shape
+    with pytest.raises(svod.ShapeError, match="instance_norm: more than one spatial element"):
+        nn.InstanceNorm1d(3, track_running_stats=True)(svod.ones(2, 3, 1))
+
+
+@pytest.mark.parametrize(("name", "shape"), [("1d", (0, 3)), ("2d", (0, 3, 2, 2)), ("2d", (1, 3, 0, 2))])
+def test_a_batch_of_nothing_leaves_statistics_as_they_are(name: str, shape: tuple[int, ...]) -> None:
+    layer = getattr(nn, f"BatchNorm{name}")(3)
+    assert layer(svod.ones(shape)).shape == shape and layer.num_batches_tracked.item() == 1
+    assert layer.running_var.tolist() == [1.0] * 3 and layer.running_mean.tolist() == [0.0] * 3
+    torch = pytest.importorskip("torch")
+    theirs = getattr(torch.nn, f"BatchNorm{name}")(3)
+    theirs(torch.ones(shape))
+    assert theirs.running_var.tolist() == [1.0] * 3 and theirs.num_batches_tracked.item() == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import sqrt
+from typing import TYPE_CHECKING
 
 from svod._module import Module
 from svod._svod import ArgumentError, Tensor, arange, rand, randn, where
@@ -27,8 +28,11 @@ class Linear(Module):
         out_features, in_features = self.weight.shape
         return f"in_features={in_features}, out_features={out_features}, bias={self.bias is not None}"
 
-    def __call__(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor) -> Tensor:
         return functional.linear(x, self.weight, self.bias)
+
+    if TYPE_CHECKING:
+        __call__ = forward
 
 
 class Bilinear(Module):
@@ -64,8 +68,11 @@ class Embedding(Module):
         told = ", ".join(str(extent) for extent in self.weight.shape)
         return told if self.padding_idx is None else f"{told}, padding_idx={self.padding_idx}"
 
-    def __call__(self, ids: Tensor) -> Tensor:
+    def forward(self, ids: Tensor) -> Tensor:
         return functional.embedding(ids, self.weight, self.padding_idx)
+
+    if TYPE_CHECKING:
+        __call__ = forward
 
 
 class EmbeddingBag(Module):

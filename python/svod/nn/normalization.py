@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from svod._module import Module
 from svod._svod import ShapeError, Tensor, int64, ones, zeros
 from svod.nn import functional
 from svod.nn._statistics import written
+from svod.nn.functional.layers import check_statistics
 
 __all__ = [
     "BatchNorm1d",
@@ -41,8 +42,11 @@ class LayerNorm(Module):
     def extra_repr(self) -> str:
         return f"{self.normalized_shape}, eps={self.eps}"
 
-    def __call__(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor) -> Tensor:
         return functional.layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)
+
+    if TYPE_CHECKING:
+        __call__ = forward
 
 
 class RMSNorm(Module):
@@ -58,8 +62,11 @@ class RMSNorm(Module):
     def extra_repr(self) -> str:
         return f"{self.normalized_shape}, eps={self.eps}"
 
-    def __call__(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor) -> Tensor:
         return functional.rms_norm(x, self.normalized_shape, self.weight, self.eps)
+
+    if TYPE_CHECKING:
+        __call__ = forward
 
 
 class GroupNorm(Module):
@@ -73,8 +80,11 @@ class GroupNorm(Module):
     def extra_repr(self) -> str:
         return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.weight is not None}"
 
-    def __call__(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor) -> Tensor:
         return functional.group_norm(x, self.num_groups, self.weight, self.bias, self.eps)
+
+    if TYPE_CHECKING:
+        __call__ = forward
 
 
 class _Tracking(Module):
@@ -127,16 +137,22 @@ class _BatchNorm(_Tracking):
     ) -> None:
         super().__init__(num_features, eps, momentum, affine, track_running_stats)
 
-    def __call__(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor) -> Tensor:
         self._check(x)
+        by_batch = self.training or self.running_mean is None
+        if by_batch:
+            # Before anything is written.
+            check_statistics(type(self).__name__, x, (0, *range(2, x.ndim)))
         share = 0.0 if self.momentum is None else self.momentum
         if self.training and self.num_batches_tracked is not None:
             written(self.num_batches_tracked, self.num_batches_tracked + 1)
             share = share if self.momentum is not None else 1 / self.num_batches_tracked
-        by_batch = self.training or self.running_mean is None
         return functional.batch_norm(
             x, self.running_mean, self.running_var, self.weight, self.bias, by_batch, share, self.eps
         )
+
+    if TYPE_CHECKING:
+        __call__ = forward
 
 
 class BatchNorm1d(_BatchNorm):
@@ -183,12 +199,15 @@ class _InstanceNorm(_Tracking):
     ) -> None:
         super().__init__(num_features, eps, momentum, affine, track_running_stats)
 
-    def __call__(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor) -> Tensor:
         self._check(x)
         by_items = self.training or self.running_mean is None
         return functional.instance_norm(
             x, self.running_mean, self.running_var, self.weight, self.bias, by_items, self.momentum, self.eps
         )
+
+    if TYPE_CHECKING:
+        __call__ = forward
 
 
 class InstanceNorm1d(_InstanceNorm):

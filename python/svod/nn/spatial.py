@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod, sqrt
-from typing import Any, Protocol, SupportsIndex, cast
+from typing import TYPE_CHECKING, Any, Protocol, SupportsIndex, cast
 
 from svod._module import Module
 from svod._svod import ArgumentError, ArgumentTypeError, Tensor, rand
@@ -72,11 +72,14 @@ class _Conv(Module):
         out_channels, in_channels = self.weight.shape[:2]
         return _described(self, in_channels * self.groups, out_channels)
 
-    def __call__(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor) -> Tensor:
         padding = self.padding
         if self.padding_mode != "zeros":
             x, padding = functional.pad(x, self._ends(), self.padding_mode), 0
         return self._function(x, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+
+    if TYPE_CHECKING:
+        __call__ = forward
 
     def _ends(self) -> list[int]:
         """What is added before and after each dimension, from the last one on."""
@@ -156,9 +159,12 @@ class _ConvTranspose(Module):
         in_channels, out_channels = self.weight.shape[:2]
         return _described(self, in_channels, out_channels * self.groups)
 
-    def __call__(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor) -> Tensor:
         how = (self.stride, self.padding, self.output_padding, self.groups, self.dilation)
         return self._function(x, self.weight, self.bias, *how)
+
+    if TYPE_CHECKING:
+        __call__ = forward
 
 
 class ConvTranspose1d(_ConvTranspose):
@@ -209,7 +215,7 @@ class _MaxPool(Module):
         stride = self.kernel_size if self.stride is None else self.stride
         return f"kernel_size={self.kernel_size}, stride={stride}, padding={self.padding}"
 
-    def __call__(self, x: Tensor) -> Any:
+    def forward(self, x: Tensor) -> Any:
         how = (self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices)
         return self._function(x, *how)
 
@@ -260,9 +266,12 @@ class _AvgPool(Module):
         stride = self.kernel_size if self.stride is None else self.stride
         return f"kernel_size={self.kernel_size}, stride={stride}, padding={self.padding}"
 
-    def __call__(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor) -> Tensor:
         how = (self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
         return self._function(x, *how)
+
+    if TYPE_CHECKING:
+        __call__ = forward
 
 
 class AvgPool1d(_AvgPool):

@@ -162,8 +162,17 @@ def batch_norm(
         if running_mean is None or running_var is None:
             raise ArgumentError("batch_norm: running_mean and running_var are needed unless training=True")
         return input.batch_norm(running_mean, running_var, weight, bias, eps)
+    check_statistics("batch_norm", input, (0, *range(2, input.ndim)))
     _follow(running_mean, running_var, input, (0, *range(2, input.ndim)), momentum)
     return input.batch_norm(None, None, weight, bias, eps)
+
+
+def check_statistics(of: str, x: Tensor, axes: tuple[int, ...]) -> None:
+    """An error where each statistic along some axes would be of one value: its variance is not a number."""
+    extents = [x.shape[axis] for axis in axes]
+    if all(isinstance(extent, int) and extent == 1 for extent in extents):
+        values = "value per channel" if 0 in axes else "spatial element"
+        raise ShapeError(f"{of}: more than one {values} is expected when training, got {tuple(x.shape)}")
 
 
 def _follow(
@@ -173,7 +182,12 @@ def _follow(
     axes: tuple[int, ...],
     momentum: float | Tensor,
 ) -> None:
-    """Running statistics take in a share of those along some axes, averaged over the batch if it is none of these."""
+    """Running statistics take in a share of those along some axes, averaged over the batch if it is none of these.
+
+    Of a batch without elements there are none.
+    """
+    if any(isinstance(extent, int) and extent == 0 for extent in input.shape):
+        return
     for running, now in ((running_mean, input.mean), (running_var, input.var)):
         if running is not None:
             statistic = now(axes)
@@ -206,6 +220,8 @@ def instance_norm(
     """
     if not use_input_stats:
         return batch_norm(input, running_mean, running_var, weight, bias, eps=eps)
+    if running_mean is not None or running_var is not None:
+        check_statistics("instance_norm", input, tuple(range(2, input.ndim)))
     _follow(running_mean, running_var, input, tuple(range(2, input.ndim)), momentum)
     return input.instance_norm(weight, bias, eps)
 
