@@ -84,7 +84,7 @@ def test_nothing_is_replaced_by_a_state_dict_that_does_not_fit() -> None:
     state: dict[str, Any] = {name: tensor + 1 for name, tensor in model.state_dict().items()}
     before = {name: tensor.tolist() for name, tensor in model.state_dict().items()}
     for change, says in (
-        ({"norm.bias": np.zeros(3)}, r"norm\.bias: expected shape \(2,\), got \(3,\)"),
+        ({"norm.bias": np.zeros(3)}, r"load_state_dict: norm\.bias: expected shape \(2,\), got \(3,\)"),
         ({"nobody": np.zeros(3)}, "missing nothing, unknown \\['nobody'\\]"),
     ):
         with pytest.raises(nn.StateError, match=says):

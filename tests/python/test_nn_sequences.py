@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 from collections.abc import Callable
 from typing import Any
 
@@ -311,3 +313,31 @@ def test_what_does_not_fit_is_refused() -> None:
     for made, says in cases:
         with pytest.raises(svod.Error, match=says):
             made()
+
+
+@pytest.mark.parametrize("name", ["RNN", "LSTM", "GRU"])
+def test_lengths_that_do_not_fit_are_errors(name: str) -> None:
+    layer, x = getattr(nn, name)(3, 4, batch_first=True), svod.ones(2, 5, 3)
+    wrong: list[tuple[Any, type[Exception], str]] = [
+        ([9, 1], svod.ArgumentError, "from 0 to 5 steps, not 9"),
+        (np.array([5, 6]), svod.ArgumentError, "from 0 to 5 steps, not 6"),
+        ([-1, 1], svod.ArgumentError, "from 0 to 5 steps, not -1"),
+        ([1.5, 2], svod.ArgumentTypeError, "integers are expected, not float"),
+        (svod.ones(2), svod.ArgumentTypeError, "integers are expected, not float32"),
+        ([1, 1, 1], svod.ShapeError, r"one for each of a batch \(2,\), not of shape \(3,\)"),
+        (svod.Tensor([[1, 1]]), svod.ShapeError, r"not of shape \(1, 2\)"),
+    ]
+    for lengths, error, says in wrong:
+        with pytest.raises(error, match=f"{name}: lengths: .*{says}"):
+            layer(x, lengths=lengths)
+    for right in ([5, 0], (5, 0), np.array([5, 0]), svod.Tensor([5, 0]), [svod.Tensor(5), svod.Tensor(0)]):
+        assert layer(x, lengths=right)[0][1].abs().max().item() == 0
+    jitted = svod.jit(lambda x, lengths: layer(x, lengths=lengths)[0])
+    np.testing.assert_array_equal(jitted(x, svod.Tensor([2, 3])).numpy(), layer(x, lengths=[2, 3])[0].numpy())
+
+
+def test_only_lstms_project() -> None:
+    for name in ("GRU", "RNN"):
+        for library in (nn, importlib.import_module("torch").nn if importlib.util.find_spec("torch") else nn):
+            with pytest.raises((TypeError, ValueError), match="proj_size"):
+                getattr(library, name)(4, 8, proj_size=2)

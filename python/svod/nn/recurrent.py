@@ -11,7 +11,7 @@ from math import sqrt
 from typing import Any, ClassVar
 
 from svod._module import Module, check_layers
-from svod._svod import ArgumentError, ShapeError, Tensor, cat, rand, stack, where, zeros
+from svod._svod import ArgumentError, ArgumentTypeError, ShapeError, Tensor, cat, rand, stack, where, zeros
 from svod.nn import functional as F
 
 __all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNCell"]
@@ -141,6 +141,8 @@ class _Layers(_Recurrent):
         proj_size: int = 0,
     ) -> None:
         check_layers(type(self).__name__, "num_layers", num_layers)
+        if proj_size and self.states == 1:
+            raise ArgumentError(f"{type(self).__name__}: proj_size={proj_size}: only nn.LSTM projects its results")
         if not 0 <= proj_size < hidden_size:
             raise ArgumentError(f"{type(self).__name__}: proj_size: from 0 to below {hidden_size}, not {proj_size}")
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
@@ -180,7 +182,7 @@ class _Layers(_Recurrent):
                 raise ShapeError(f"{name}: a state of shape {tuple(tensor.shape)}, not {(count, *items, width)}")
         inside = None
         if lengths is not None:
-            given = lengths if isinstance(lengths, Tensor) else Tensor(list(lengths))
+            given = self._checked_lengths(lengths, steps, items)
             inside = [(given > at).unsqueeze(-1) for at in range(steps)]
         last: list[_State] = []
         for layer in range(self.num_layers):
@@ -194,6 +196,23 @@ class _Layers(_Recurrent):
             if layer + 1 < self.num_layers:
                 x = F.dropout(x, self.dropout, self.training)
         return x, self._shown(tuple(stack(list(states)) for states in zip(*last, strict=True)))
+
+    def _checked_lengths(self, lengths: Any, steps: int, items: tuple[Any, ...]) -> Tensor:
+        """The lengths of the sequences of a batch, which are looked at where they are numbers."""
+        name = type(self).__name__
+        numbers = [] if isinstance(lengths, Tensor) else list(lengths)
+        given = lengths if isinstance(lengths, Tensor) else Tensor(numbers)
+        if (given.dtype.is_floating_point or given.dtype.is_complex) and 0 not in given.shape:
+            raise ArgumentTypeError(f"{name}: lengths: integers are expected, not {given.dtype}")
+        if len(given.shape) != len(items) or any(
+            isinstance(extent, int) and isinstance(rows, int) and extent != rows
+            for extent, rows in zip(given.shape, items, strict=True)
+        ):
+            raise ShapeError(f"{name}: lengths: one for each of a batch {items}, not of shape {tuple(given.shape)}")
+        for length in numbers:
+            if not isinstance(length, Tensor) and not 0 <= length <= steps:
+                raise ArgumentError(f"{name}: lengths: from 0 to {steps} steps, not {length}")
+        return given
 
     def _over(
         self, x: Tensor, axis: int, steps: int, state: _State, suffix: str, back: bool, inside: list[Tensor] | None
