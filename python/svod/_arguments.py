@@ -151,8 +151,9 @@ def _rename(
         # A module's function says what it is.
         if function.__name__ != "forward" and not function.__name__.startswith("__"):
             name, named = _name(function, args).removeprefix("Tensor."), _NAMED.match(str(error))
-            # A method that assigns what this function makes has a name of its own.
-            if named and named[0] != f"{name}_":
+            # A method that assigns what this function makes has a name of its own, and an object may name its class.
+            own = (f"{name}_", *(type(given).__name__ for given in args[:1]))
+            if named and named[0] not in own:
                 error.args = (name + str(error)[named.end() :],)
         return
     text = str(error)[private.end() if private else 0 :].removeprefix("tensor: ")

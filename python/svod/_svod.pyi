@@ -2653,7 +2653,7 @@ class Tensor:
     def geqrf(x, /) -> Reflections:
         """The factors of `qr` as LAPACK leaves them: R, below it the vectors v of reflections `1 - tau v vᴴ`, and tau.
 
-        `orgqr` makes Q of them, `ormqr` products with it. Without a derivative; `qr` has one.
+        `orgqr` makes Q of them, `ormqr` products with it. To ask for a derivative is an error; `qr` has one.
 
         >>> import svod
         >>> packed, tau = svod.geqrf(svod.Tensor([[3.0], [4.0]]))
