@@ -491,14 +491,14 @@ def test_what_a_program_makes_is_no_librarys(maker: str) -> None:
 def test_a_module_of_the_program_may_have_a_name_of_the_library(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "profile.py").write_text("class Rates:\n    pass\n\nw = 2.0\n\ndef scaled(x):\n    return x * w\n")
+    (tmp_path / "xdrlib.py").write_text("class Rates:\n    pass\n\nw = 2.0\n\ndef scaled(x):\n    return x * w\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.delitem(sys.modules, "profile", raising=False)
-    own = importlib.import_module("profile")
+    monkeypatch.delitem(sys.modules, "xdrlib", raising=False)
+    own = importlib.import_module("xdrlib")
     rates = own.Rates()
     rates.w = svod.Tensor([2.0])
     f, g = svod.jit(lambda x: x * rates.w), svod.jit(own.scaled)
     assert (f(np.float32([3])).tolist(), g(np.float32([3])).tolist()) == ([6], [6])
     rates.w, own.w = svod.Tensor([5.0]), 7.0
     assert (f(np.float32([3])).tolist(), g(np.float32([3])).tolist()) == ([15], [21])
-    monkeypatch.delitem(sys.modules, "profile")
+    monkeypatch.delitem(sys.modules, "xdrlib")

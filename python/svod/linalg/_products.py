@@ -47,8 +47,9 @@ def expm(x: Any, /) -> Tensor:
     [[1.0, 1.0], [0.0, 1.0]]
     """
     x = matrices("expm", x, square=True)
-    # Of a matrix without elements no norm is known, and none is needed.
-    size = matrix_norm(x.detach(), ord=1, keepdims=True) if x.shape[-1] else 0 * abs(x).sum((-2, -1), keepdim=True)
+    if 0 in x.shape:
+        return x * 1  # Of no elements.
+    size = matrix_norm(x.detach(), ord=1, keepdims=True)
     b, most = _SINGLE if finfo(x.dtype).bits == 32 else _DOUBLE
     squarings = (size / most).log2().ceil().clamp(0, _MOST_SQUARINGS)
     a = x / squarings.exp2()
