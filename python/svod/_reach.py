@@ -41,17 +41,11 @@ class _Packages:
         # Python's library, but for modules of the program that have the name of one of its.
         self._libraries = _LIBRARIES
 
-    def now(self) -> frozenset[str]:
-        """The names of those that are loaded."""
+    def now(self) -> tuple[frozenset[str], frozenset[str]]:
+        """The libraries whose functions and objects are what they are, and the names of packages that are loaded."""
         if len(sys.modules) != self._count:
             self._look()
-        return self._names
-
-    def libraries(self) -> frozenset[str]:
-        """The libraries whose functions and objects are what they are."""
-        if len(sys.modules) != self._count:
-            self._look()
-        return self._libraries
+        return self._libraries, self._names
 
     def _look(self) -> None:
         modules, names = dict(sys.modules), set(self._names)
@@ -141,7 +135,7 @@ class Reached:
     def __init__(self, roots: tuple[Any, ...], written: Written) -> None:
         self.roots, self.written = roots, written
         # All but the tensors as a text, the tensors, and what tells in one pass that nothing is different.
-        self.state, self.tensors, self.guard = _reach(roots, _packages.libraries(), _packages.now(), written.places)
+        self.state, self.tensors, self.guard = _reach(roots, *_packages.now(), written.places)
 
     def again(self) -> Reached:
         """The same at this moment."""
