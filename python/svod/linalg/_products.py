@@ -48,7 +48,8 @@ def expm(x: Any, /) -> Tensor:
     """
     x = matrices("expm", x, square=True)
     if 0 in x.shape:
-        return x * 1  # Of no elements.
+        empty: Tensor = x * 1
+        return empty
     size = matrix_norm(x.detach(), ord=1, keepdims=True)
     b, most = _SINGLE if finfo(x.dtype).bits == 32 else _DOUBLE
     squarings = (size / most).log2().ceil().clamp(0, _MOST_SQUARINGS)
