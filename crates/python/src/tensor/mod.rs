@@ -6,6 +6,7 @@ mod complex;
 mod elementwise;
 mod factors;
 mod indexed;
+mod layers;
 mod movement;
 mod operators;
 pub mod pair;
