@@ -16,6 +16,7 @@ from svod._module import Module
 from svod._svod import (
     ArgumentError,
     ArgumentTypeError,
+    ShapeError,
     Tensor,
     _checkpointed,
     _pullback,
@@ -28,6 +29,7 @@ from svod._svod import (
     _with_derivative,
     arange,
     is_grad_enabled,
+    ones,
     stack,
     zeros,
 )
@@ -156,11 +158,10 @@ class _Arguments:
             place = _Parameters(value, tuple(floats), len(self._modules))
             self._modules += floats.values()
             return place
-        if isinstance(value, float):
+        if isinstance(value, (float, complex)):
             return taken(Tensor(value), self._tensors)
-        if isinstance(value, (int, complex)) and not isinstance(value, bool):
-            kind = type(value).__name__
-            raise ArgumentTypeError(f"{self._function}: a derivative by an {kind}, {value!r}: only floats have one")
+        if isinstance(value, int) and not isinstance(value, bool):
+            raise ArgumentTypeError(f"{self._function}: a derivative by an int, {value!r}: only floats have one")
         return value
 
     def __enter__(self) -> list[Any]:
@@ -217,6 +218,14 @@ def _positions(function: str, argnums: int | Sequence[int], count: int) -> list[
     return places
 
 
+def _applied(
+    function: Callable[..., Any], places: list[int], given: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """What a function gives for arguments, of which those at some positions are replaced."""
+    replaced = dict(zip(places, given, strict=True))
+    return function(*(replaced.get(i, arg) for i, arg in enumerate(args)), **kwargs)
+
+
 def _one(function: str, name: str, value: Any) -> Tensor:
     if not isinstance(value, Tensor):
         given = type(value).__name__
@@ -264,9 +273,7 @@ def _value_and_grad(
         places = _positions(called, argnums, len(args))
         arguments = _Arguments(called, [args[place] for place in places])
         with arguments as given:
-            replaced = dict(zip(places, given, strict=True))
-            result = function(*(replaced.get(i, arg) for i, arg in enumerate(args)), **kwargs)
-            aux = None
+            result, aux = _applied(function, places, given, args, kwargs), None
             if has_aux:
                 if not (isinstance(result, tuple) and len(result) == 2):
                     raise ArgumentTypeError(f"{called}: with has_aux, {_name(function)} gives a pair of value and aux")
@@ -366,7 +373,7 @@ def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
 
 
 def _tangent(value: Any, directions: list[Any]) -> Any:
-    if isinstance(value, float):
+    if isinstance(value, (float, complex)):
         directions.append(Tensor(value))
     return value
 
@@ -389,60 +396,113 @@ def _outputs(function: str, of: Any, result: Any, *, what: str = "") -> list[Ten
 
 
 @checked_at_once
-def jacobian(function: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
-    """A function that gives the derivatives of all elements of `function`'s result by all of an argument, a tensor.
+def jacobian(function: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
+    """A function that gives the derivatives of all elements of `function`'s result, a tensor, by all of an argument.
 
-    The result has the shape of the value, followed by that of the argument: one pullback for each element of the
-    value, or, where its size is a variable, one for all of them (`vmap`).
+    For a value of shape `V` and an argument of shape `A` that is a tensor of shape `V + A`; for an argument that is a
+    container of tensors or a module one in place of each of them, for several `argnums` a tuple. It takes one
+    pullback for each element of the value, or, where its size is a variable, one for all of them (`vmap`).
+
+    Of a complex value by a complex argument it is the complex derivative, as JAX's with `holomorphic=True`: the
+    function is to have one, as `z.exp()` does and `z.conj()` does not. By a real argument it is `d re + 1j·d im`. Of a
+    real value by a complex argument the elements are gradients, as `svod.grad` gives them.
 
     >>> import svod
     >>> svod.jacobian(lambda x: x * x)(svod.Tensor([1.0, 2.0])).tolist()
     [[2.0, 0.0], [0.0, 4.0]]
+    >>> [j.tolist() for j in svod.jacobian(lambda x, y: x * y, argnums=(0, 1))(svod.Tensor(2.0), svod.Tensor(3.0))]
+    [3.0, 2.0]
     """
 
     @functools.wraps(function, updated=())
     def differentiated(*args: Any, **kwargs: Any) -> Any:
-        (place,) = _positions("jacobian", argnums, len(args))
-        arguments = _Arguments("jacobian", [args[place]])
+        places = _positions("jacobian", argnums, len(args))
+        arguments = _Arguments("jacobian", [args[place] for place in places])
         with arguments as given:
-            result = function(*(given[0] if i == place else arg for i, arg in enumerate(args)), **kwargs)
-            value = _one("jacobian", _name(function), result)
-            variables = arguments.all()
-            count = value.numel()
-            if not isinstance(count, int):
-                whole = _rows_of_any_number(value, count, variables)
-                return arguments.like(_released(whole, variables))[0]
-            flat = value.reshape(count)
-            rows = [_pullback("jacobian", [flat[i]], [None], variables) for i in range(count)]
-
-            def joined(column: Sequence[Tensor], variable: Tensor) -> Tensor:
-                shape = (*value.shape, *variable.shape)
-                return stack(list(column)).reshape(shape) if column else zeros(shape, dtype=variable.dtype)
-
-            columns = zip(*rows, strict=True) if rows else [()] * len(variables)
-            whole = [joined(column, variable) for column, variable in zip(columns, variables, strict=True)]
-            return arguments.like(_released(whole, variables))[0]
+            result = _applied(function, places, given, args, kwargs)
+            value, variables = _one("jacobian", _name(function), result), arguments.all()
+            found = _released(_derivatives("jacobian", value, variables), variables)
+        by_argument = arguments.like(found)
+        return by_argument[0] if isinstance(argnums, int) else tuple(by_argument)
 
     return differentiated
 
 
-def _rows_of_any_number(value: Tensor, count: Any, variables: list[Tensor]) -> list[Tensor]:
-    """The derivatives of all elements of a value, of which there are as many as a variable says."""
-    at = arange(count)
-    unit = (at.unsqueeze(1) == at.unsqueeze(0)).cast(value.dtype).reshape(count, *value.shape)
-    rows = vmap(lambda cotangent: tuple(_pullback("jacobian", [value], [cotangent], variables)))(unit)
-    return [row.reshape(*value.shape, *v.shape) for row, v in zip(rows, variables, strict=True)]
+def _derivatives(called: str, value: Tensor, variables: list[Tensor]) -> list[Tensor]:
+    """The derivatives of all elements of a value by all of each variable."""
+    count = value.numel()
+    if not isinstance(count, int):
+        at = arange(count)
+        unit = (at.unsqueeze(1) == at.unsqueeze(0)).cast(value.dtype).reshape(count, *value.shape)
+        rows = vmap(lambda cotangent: tuple(_row(called, value, cotangent, variables)))(unit)
+        return [row.reshape(*value.shape, *v.shape) for row, v in zip(rows, variables, strict=True)]
+    flat, unit = value.reshape(count), ones((), dtype=value.dtype)
+    rows = [_row(called, flat[i], unit, variables) for i in range(count)]
+
+    def joined(column: Sequence[Tensor], variable: Tensor) -> Tensor:
+        shape = (*value.shape, *variable.shape)
+        return stack(list(column)).reshape(shape) if column else zeros(shape, dtype=variable.dtype)
+
+    columns = zip(*rows, strict=True) if rows else [()] * len(variables)
+    return [joined(column, variable) for column, variable in zip(columns, variables, strict=True)]
+
+
+def _row(called: str, value: Tensor, unit: Tensor, variables: list[Tensor]) -> list[Tensor]:
+    """The derivatives by all variables of the element of a value where this cotangent is 1; it is 0 elsewhere."""
+    found = _pullback(called, [value], [unit], variables)
+    if not value.dtype.is_complex:
+        return found
+    imaginary = found
+    if not all(variable.dtype.is_complex for variable in variables):
+        imaginary = _pullback(called, [value], [unit * 1j], variables)
+    # A pullback multiplies by the conjugate of the derivative, and gives real numbers the real part of that.
+    return [
+        one.conj() if variable.dtype.is_complex else one + 1j * other
+        for one, other, variable in zip(found, imaginary, variables, strict=True)
+    ]
 
 
 @checked_at_once
-def hessian(function: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
+def hessian(function: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
     """A function that gives the second derivatives of `function`, which gives a tensor of one element, by an argument.
+
+    For an argument of shape `A` that is a tensor of shape `A + A`. For several `argnums` it is a tuple of tuples: of
+    the derivatives by the first argument those by the first, by the second …; likewise for an argument that is a
+    container of tensors or a module. Derivatives of complex values are complex ones, as in `jacobian`; of a real value
+    by complex numbers there are none of second order, which is an `ArgumentTypeError`.
 
     >>> import svod
     >>> svod.hessian(lambda x: x[0] ** 2 * x[1])(svod.Tensor([3.0, 5.0])).tolist()
     [[10.0, 6.0], [6.0, 0.0]]
     """
-    return jacobian(_gradient_of("hessian", function, argnums, False), argnums)
+
+    @functools.wraps(function, updated=())
+    def differentiated(*args: Any, **kwargs: Any) -> Any:
+        places = _positions("hessian", argnums, len(args))
+        arguments = _Arguments("hessian", [args[place] for place in places])
+        with arguments as given:
+            result = _applied(function, places, given, args, kwargs)
+            value, variables = _one("hessian", _name(function), result), arguments.all()
+            if not value.dtype.is_complex and any(variable.dtype.is_complex for variable in variables):
+                raise ArgumentTypeError(
+                    f"hessian: {_name(function)} gives {value.dtype} of complex numbers: its second derivatives are "
+                    "those by real and imaginary parts, of a function of `svod.view_as_real(z)`"
+                )
+            if not value.dtype.is_complex:
+                first = _pullback("hessian", [value], [None], variables)
+            elif value.numel() == 1:
+                first = _row("hessian", value, ones(value.shape, dtype=value.dtype), variables)
+            else:
+                raise ShapeError(f"hessian: {value.dtype}{list(value.shape)} is no scalar")
+            rows = [_released(_derivatives("hessian", one, variables), variables) for one in first]
+
+        def like(found: Sequence[Any]) -> Any:
+            by_argument = arguments.like(found)
+            return by_argument[0] if isinstance(argnums, int) else tuple(by_argument)
+
+        return like([like(row) for row in rows])
+
+    return differentiated
 
 
 @checked_at_once

@@ -514,7 +514,19 @@ def jit(
     shapes: Mapping[str, Sequence[int | Variable | Size]] = ...,
     max_traces: int = ...,
     config: PrepareConfig | None = ...,
+    **options: Any,
 ) -> Callable[[Callable[P, R]], Jitted[P, R]]: ...
+
+
+@overload
+def jit(
+    function: Callable[P, R],
+    *,
+    shapes: Mapping[str, Sequence[int | Variable | Size]] | None = ...,
+    max_traces: int = ...,
+    config: PrepareConfig | None = ...,
+    **options: Any,
+) -> Jitted[P, R]: ...
 
 
 def jit(
@@ -523,6 +535,7 @@ def jit(
     shapes: Mapping[str, Sequence[int | Variable | Size]] | None = None,
     max_traces: int = 64,
     config: PrepareConfig | None = None,
+    **options: Any,
 ) -> Any:
     """Makes of a function of tensors one that is traced once and then runs as a plan.
 
@@ -540,7 +553,7 @@ def jit(
     (`if x.shape[0] > 100`), it is told what is so in the call that it is traced for, and is traced anew for a call
     in which another answer is true. What it asks is known in the branch, if the branch needs it: after
     `if x.shape[0] == x.shape[1]` both are one size. `config` is what the function is prepared with,
-    in place of the surrounding one.
+    in place of the surrounding one, and `options` are those of `PrepareConfig`, as in `jit(f, memory_budget=10**6)`.
 
     Results are tensors of their own, in the structure that the function gives; sizes are the numbers that they
     are in this call.
@@ -597,6 +610,8 @@ def jit(
     if not isinstance(max_traces, int) or max_traces < 1:
         kind = ArgumentError if isinstance(max_traces, int) else ArgumentTypeError
         raise kind(f"jit: max_traces: an integer of at least 1 is expected, not {max_traces!r}")
+    if options:
+        config = PrepareConfig(config=config, **options)
     if function is None:
         return functools.partial(jit, shapes=shapes, max_traces=max_traces, config=config)
     return Jitted(function, {} if shapes is None else shapes, max_traces, config)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import importlib
 import importlib.util
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -560,3 +561,69 @@ def test_functions_of_jit_have_derivatives() -> None:
     # Elsewhere it is a plan's output, as before.
     f(x)
     assert f.traces == 1
+
+
+HOLOMORPHIC: list[tuple[Callable[..., Any], Callable[..., Any]]] = [
+    (lambda z: z * z, lambda z: np.diag(2 * z)),
+    (lambda z: z.exp() * z.sum(), lambda z: np.diag(np.exp(z) * z.sum()) + np.exp(z)[:, None]),
+    (lambda z: z.cumsum(0).sin(), lambda z: np.cos(z.cumsum())[:, None] * np.tril(np.ones((3, 3)))),
+    (lambda z: (z * z).sum(), lambda z: 2 * z),
+]
+
+
+@pytest.mark.parametrize("case", range(len(HOLOMORPHIC)))
+def test_jacobians_of_complex_functions_are_complex_derivatives(case: int) -> None:
+    f, wanted = HOLOMORPHIC[case]
+    z = np.array([0.3 + 0.4j, -1.1 + 0.2j, 0.5 - 0.7j])
+    np.testing.assert_allclose(svod.jacobian(f)(svod.Tensor(z)).numpy(), wanted(z), rtol=1e-12, atol=1e-12)
+    n = svod.Variable("n", 1, 8)
+    of_any = svod.empty(n, dtype="complex128")
+    plan = svod.prepare(svod.jacobian(f)(of_any), inputs=[of_any])
+    np.testing.assert_allclose(plan.run(z)[0].numpy(), wanted(z), rtol=1e-12, atol=1e-12)
+
+
+def test_jacobians_of_complex_and_real_numbers() -> None:
+    x, z = np.array([0.3, -1.2]), np.array([0.5 + 1j, 2.0 - 0.3j])
+    by_x, by_z = svod.jacobian(lambda x, z: (1j * x * z).exp(), (0, 1))(svod.Tensor(x), svod.Tensor(z))
+    value = np.exp(1j * x * z)
+    np.testing.assert_allclose(by_x.numpy(), np.diag(1j * z * value), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(by_z.numpy(), np.diag(1j * x * value), rtol=1e-12, atol=1e-12)
+    # Real values: the rows are gradients.
+    real = svod.jacobian(lambda z: z.real * z.imag)(svod.Tensor(z)).numpy()
+    np.testing.assert_allclose(real, np.diag(z.imag + 1j * z.real), rtol=1e-12, atol=1e-12)
+    assert svod.jacobian(lambda z: z**2)(1j).item() == 2j
+    assert svod.jacobian(lambda z: z[:0])(svod.Tensor(z)).dtype == svod.complex128
+
+
+def test_hessians_of_complex_functions() -> None:
+    z = np.array([0.3 + 0.4j, -1.1 + 0.2j])
+    found = svod.hessian(lambda z: z[0] ** 3 * z[1] + z[1].exp())(svod.Tensor(z)).numpy()
+    wanted = [[6 * z[0] * z[1], 3 * z[0] ** 2], [3 * z[0] ** 2, np.exp(z[1])]]
+    np.testing.assert_allclose(found, wanted, rtol=1e-12)
+    with pytest.raises(svod.ArgumentTypeError, match=r"hessian.*float64 of complex numbers.*view_as_real"):
+        svod.hessian(lambda z: z.abs().square().sum())(svod.Tensor(z))
+    pairs = svod.Tensor(np.stack([z.real, z.imag], -1))
+    real = svod.hessian(lambda pairs: svod.view_as_complex(pairs).abs().square().sum())(pairs).numpy()
+    np.testing.assert_allclose(real.reshape(4, 4), 2 * np.eye(4), atol=1e-12)
+
+
+def test_jacobians_and_hessians_by_several_arguments() -> None:
+    x, y = tensor(1, 2), tensor(3, 5, 7)
+
+    def f(x: svod.Tensor, y: svod.Tensor) -> svod.Tensor:
+        return x.unsqueeze(1) * y.square()
+
+    by_x, by_y = svod.jacobian(f, argnums=(0, 1))(x, y)
+    np.testing.assert_allclose(by_x.numpy(), np.einsum("ik,j->ijk", np.eye(2), [9, 25, 49]))
+    np.testing.assert_allclose(by_y.numpy(), np.einsum("i,jk->ijk", [1, 2], np.diag([6, 10, 14])))
+    assert [one.tolist() for one in svod.jacobian(f, [1])(x, y)] == [by_y.tolist()]
+    (xx, xy), (yx, yy) = svod.hessian(lambda x, y: f(x, y).sum(), argnums=(0, -1))(x, y)
+    assert xx.tolist() == [[0, 0], [0, 0]] and yy.tolist() == np.diag([6, 6, 6]).tolist()
+    assert xy.tolist() == [[6, 10, 14]] * 2 and yx.tolist() == xy.T.tolist()
+    nested = svod.hessian(lambda p: p["a"] ** 2 * p["b"])({"a": tensor(3).squeeze(), "b": tensor(5).squeeze()})
+    assert {i: {j: d.item() for j, d in row.items()} for i, row in nested.items()} == {
+        "a": {"a": 10, "b": 6},
+        "b": {"a": 6, "b": 0},
+    }
+    with pytest.raises(svod.ShapeError, match="hessian"):
+        svod.hessian(lambda x: x * 2)(x)

@@ -108,3 +108,23 @@ def test_what_a_budget_may_be() -> None:
     assert svod.PrepareConfig().memory_budget is None
     with pytest.raises(svod.ArgumentError, match=r"memory_budget.*a number of bytes"):
         svod.PrepareConfig(memory_budget="much")
+
+
+def test_jit_takes_the_options_of_prepare() -> None:
+    model, x = net(), svod.randn(ROWS, WIDTH).realize()
+    expected = [t.numpy() for t in run(svod.prepare(*gradients(model, x)))]
+    frugal = svod.jit(lambda x: gradients(model, x), memory_budget=0, threads=1)
+    for given, value in zip(frugal(x), expected, strict=True):
+        np.testing.assert_array_equal(given.numpy(), value)
+
+    @svod.jit(detect_nan=True, config=svod.PrepareConfig(threads=1))
+    def root(x: svod.Tensor) -> svod.Tensor:
+        return x.sqrt()
+
+    assert root(svod.Tensor([4.0])).item() == 2
+    with pytest.raises(svod.ExecutionError, match="NaN"):
+        root(svod.Tensor([-4.0]))
+    with pytest.raises(svod.ArgumentError, match="memory_budge"):
+        svod.jit(lambda x: x, memory_budge=3)
+    with pytest.raises(svod.ArgumentError, match=r"threads"):
+        svod.jit(threads="many")
