@@ -1,7 +1,8 @@
 """What `x += y` and its like make of a tensor: a value of the same type and shape, for which the name then stands.
 
-No other name of the tensor sees it. What the type cannot hold, and what has another shape, are errors, as they are to
-NumPy and PyTorch.
+No other name of the tensor sees it, unless it is a parameter where no gradients are recorded, which is written as an
+optimizer writes it. What the type cannot hold, and what has another shape, are errors, as they are to NumPy and
+PyTorch.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from svod._grad import is_grad_enabled
 from svod._svod import DType, DTypeError, ShapeError, Tensor
 
 __all__ = ["install"]
@@ -54,6 +56,8 @@ def _method(name: str, sign: str) -> Callable[[Tensor, Any], Any]:
         if type(other) not in _SCALARS and made.shape != self.shape:
             message = f"{sign}=: the result has shape {made.shape}, not {self.shape}: write `x = x {sign} ...`"
             raise ShapeError(message)
+        if self.requires_grad and self.is_leaf and not is_grad_enabled():
+            return self._become(f"{sign}=", made)
         return made
 
     method.__name__, method.__qualname__, method.__module__ = f"__i{name}__", f"Tensor.__i{name}__", "svod"

@@ -2267,8 +2267,10 @@ class Tensor:
         >>> svod.ones(1).cpu().device
         'CPU'
         """
-    def cross(x1, x2: Any, /, axis: builtins.int = -1, *, dim: builtins.int = -1) -> Tensor:
+    def cross(x1, x2: Any, /, axis: builtins.int | None = None, *, dim: builtins.int | None = None) -> Tensor:
         """The cross products of vectors of three numbers along an axis; the others broadcast.
+
+        By default the last axis, or, where that has another extent, the first one of three, as PyTorch has it.
 
         >>> import svod
         >>> svod.cross(svod.Tensor([1, 0, 0]), svod.Tensor([0, 1, 0])).tolist()
@@ -3662,8 +3664,8 @@ class Tensor:
     ) -> Tensor:
         """The values below which parts `q`, from 0 to 1, of the elements along axes, or of all, are.
 
-        Several are along a new first dimension. Between two elements by `interpolation`: "linear", "lower", "higher",
-        "nearest" or "midpoint".
+        Several are along a new first dimension. Between two elements by `interpolation`, or `method`: "linear",
+        "lower", "higher", "nearest", "midpoint", or another one that NumPy has, such as "median_unbiased".
 
         >>> import svod
         >>> svod.quantile(svod.Tensor([1.0, 2.0, 4.0]), [0.5, 0.75]).tolist()

@@ -18,8 +18,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from svod._extension import public
-from svod._svod import ArgumentError, Tensor, _tensor, arange, float32, full
+from svod._svod import ArgumentError, DType, DTypeError, Tensor, _tensor, arange, float32, full
 from svod.library._axes import axis_of
+from svod.library.dtypes import _dtype
 
 __all__ = [
     "fft",
@@ -274,7 +275,7 @@ def fftfreq(n: int, /, d: float = 1.0, *, dtype: Any = None, device: str | None 
     [0.0, 0.25, -0.5, -0.25]
     """
     at = arange(n, device=device)
-    return ((at + n // 2) % n - n // 2).astype(dtype or float32) / (n * d)
+    return ((at + n // 2) % n - n // 2).astype(_of_floats("fftfreq", dtype)) / (n * d)
 
 
 @public
@@ -285,7 +286,15 @@ def rfftfreq(n: int, /, d: float = 1.0, *, dtype: Any = None, device: str | None
     >>> svod.fft.rfftfreq(4).tolist()
     [0.0, 0.25, 0.5]
     """
-    return arange(n // 2 + 1, device=device).astype(dtype or float32) / (n * d)
+    return arange(n // 2 + 1, device=device).astype(_of_floats("rfftfreq", dtype)) / (n * d)
+
+
+def _of_floats(op: str, dtype: Any) -> DType:
+    """The type of fractions; `float32` where none is named."""
+    made = _dtype(dtype) if dtype is not None else float32
+    if not made.is_floating_point:
+        raise DTypeError(f"{op}: dtype: a type of floats is expected, not {made.name}")
+    return made
 
 
 @public

@@ -66,6 +66,10 @@ def test_several_axes() -> None:
 
 
 def test_frequencies_and_shifts() -> None:
+    for of in (svod.fft.fftfreq, svod.fft.rfftfreq):
+        assert of(4, dtype="float64").dtype == "float64" and of(4, dtype=svod.float16).dtype == "float16"
+        with pytest.raises(svod.DTypeError, match="freq: dtype: a type of floats is expected, not int64"):
+            of(4, dtype=svod.int64)
     for n in (1, 4, 5):
         np.testing.assert_allclose(svod.fft.fftfreq(n, d=0.5).numpy(), np.fft.fftfreq(n, 0.5), rtol=1e-6)
         np.testing.assert_allclose(svod.fft.rfftfreq(n, d=0.5).numpy(), np.fft.rfftfreq(n, 0.5), rtol=1e-6)

@@ -105,6 +105,11 @@ def test_products() -> None:
     a, b = draw(3, dtype=np.complex128), draw(3, dtype=np.complex128)
     close(linalg.outer(a, b), np.outer(a, b))
     close(linalg.cross(a, b), np.cross(a, b))
+    # Without an axis the last one, or, where that has another extent, the first of three, as PyTorch has it.
+    wide = draw(2, 3, 4), draw(2, 3, 4)
+    close(svod.cross(*wide), np.cross(*wide, axis=1))
+    square = draw(3, 3), draw(3, 3)
+    close(svod.cross(*square), np.cross(*square))
     close(linalg.vecdot(a, b), np.asarray(np.vdot(a, b)))
     c, d = draw(2, 3, 4), draw(3, 4, 5)
     close(linalg.tensordot(c, d), np.tensordot(c, d))

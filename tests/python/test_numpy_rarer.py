@@ -336,3 +336,31 @@ def test_what_they_make_is_where_the_tensor_is() -> None:
     ]
     assert {one.device for one in made} == {"CPU:1"}
     svod.realize(*made)
+
+
+METHODS = [
+    "linear", "lower", "higher", "nearest", "midpoint", "inverted_cdf", "averaged_inverted_cdf", "closest_observation",
+    "interpolated_inverted_cdf", "hazen", "weibull", "median_unbiased", "normal_unbiased",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_methods_of_quantiles(method: str) -> None:
+    parts = [0, 0.1, 0.2, 0.25, 0.3, 0.5, 0.6, 0.75, 1]
+    for n in (1, 2, 3, 5, 8):
+        x = np.random.default_rng(n).random((2, n))
+        for name in ("quantile", "nanquantile"):
+            ours = getattr(svod, name)(svod.Tensor(x), parts, axis=1, method=method)
+            np.testing.assert_allclose(ours.numpy(), getattr(np, name)(x, parts, axis=1, method=method), rtol=1e-12)
+    x[:, 0] = np.nan
+    ours, theirs = svod.nanquantile(x, parts, axis=1, method=method), np.nanquantile(x, parts, axis=1, method=method)
+    np.testing.assert_allclose(ours.numpy(), theirs, rtol=1e-12)
+
+
+def test_quantiles_of_nothing() -> None:
+    for name in ("quantile", "nanquantile", "percentile", "nanpercentile"):
+        with pytest.raises(svod.ArgumentError, match=rf"{name}: no element of float32\[0\]"):
+            getattr(svod, name)(svod.zeros(0), 0.5)
+        with pytest.raises(svod.ArgumentError, match=rf"{name}: no element along axis 1 of float32\[2, 0\]"):
+            getattr(svod, name)(svod.zeros(2, 0), 0.5, axis=1)
+        assert getattr(svod, name)(svod.zeros(0, 2), 0.5, axis=1).shape == (0,)

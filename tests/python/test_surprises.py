@@ -298,6 +298,23 @@ def test_what_a_type_cannot_hold_is_not_assigned() -> None:
     assert row == "theirs"
 
 
+def test_augmented_assignments_of_parameters_write_them_where_no_gradients_are_recorded() -> None:
+    w = svod.ones(2, 2).requires_grad_()
+    (w * 3).sum().backward()
+    other = w
+    with svod.no_grad():
+        w -= 0.5 * w.grad
+        w *= 2
+    assert other is w and w.requires_grad and w.is_leaf and w.tolist() == [[-1, -1]] * 2
+    assert w.grad is not None and w.grad.tolist() == [[3, 3]] * 2
+    # What is recorded, or no parameter, is another tensor as ever.
+    w = other + 0
+    w += 1
+    assert other.tolist() == [[-1, -1]] * 2 and w.requires_grad and not w.is_leaf
+    with svod.no_grad(), pytest.raises(svod.ShapeError, match="-="):
+        other -= svod.ones(3, 2, 2)
+
+
 def test_augmented_assignments_of_symbolic_sizes_and_in_jit() -> None:
     n = svod.Variable("n", 1, 8)
     x = svod.empty(n, 2)
@@ -476,6 +493,16 @@ def test_several_axes_are_rolled_at_once() -> None:
 
 
 ELSEWHERE = ["autograd", "compile", "device", "distributions", "inference_mode", "load", "random", "save", "sparse"]
+
+
+def test_what_numpy_has_and_svod_has_not_says_what_to_use() -> None:
+    for name in dir(np):
+        if name.startswith("_") or hasattr(svod, name):
+            continue
+        with pytest.raises(AttributeError, match=f"no attribute '{name}': ."):
+            getattr(svod, name)
+    for name in ("ubyte", "ushort", "intc", "uintc", "longlong", "ulonglong", "intp", "byte"):
+        assert getattr(svod, name) == np.dtype(getattr(np, name)).name
 
 
 @pytest.mark.parametrize("name", [*ELSEWHERE, "utils"])

@@ -105,8 +105,10 @@ def chain_matmul(*matrices: Any) -> Tensor:
     return _chained("chain_matmul", [_tensor(one) for one in matrices])
 
 
-def cross(x1: Any, x2: Any, /, axis: int = -1) -> Tensor:
+def cross(x1: Any, x2: Any, /, axis: int | None = None) -> Tensor:
     """The cross products of vectors of three numbers along an axis; the others broadcast.
+
+    By default the last axis, or, where that has another extent, the first one of three, as PyTorch has it.
 
     >>> import svod
     >>> svod.cross(svod.Tensor([1, 0, 0]), svod.Tensor([0, 1, 0])).tolist()
@@ -114,6 +116,8 @@ def cross(x1: Any, x2: Any, /, axis: int = -1) -> Tensor:
     """
     a, b = _operands(x1, x2)
     shape = broadcast_shapes(a.shape, b.shape)
+    if axis is None:
+        axis = -1 if not shape or shape[-1] == 3 else next((i for i, extent in enumerate(shape) if extent == 3), -1)
     axis = axis_of("cross", axis, len(shape))
     if shape[axis] != 3:
         raise ShapeError(f"cross: axis {axis} of {a.shape} and {b.shape} is not one of three numbers")

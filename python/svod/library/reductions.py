@@ -449,8 +449,8 @@ def quantile(
 ) -> Tensor:
     """The values below which parts `q`, from 0 to 1, of the elements along axes, or of all, are.
 
-    Several are along a new first dimension. Between two elements by `interpolation`: "linear", "lower", "higher",
-    "nearest" or "midpoint".
+    Several are along a new first dimension. Between two elements by `interpolation`, or `method`: "linear",
+    "lower", "higher", "nearest", "midpoint", or another one that NumPy has, such as "median_unbiased".
 
     >>> import svod
     >>> svod.quantile(svod.Tensor([1.0, 2.0, 4.0]), [0.5, 0.75]).tolist()
@@ -529,13 +529,33 @@ def _extreme(x: Tensor, fold: str, other: float, axis: Axis, keepdims: bool) -> 
     return where(is_nan.all(axis, keepdims), math.nan, found)
 
 
-# How far a quantile is from the element below it, as a part of the way to the one above.
-_BETWEEN: dict[str, Callable[[Tensor], Tensor]] = {
-    "linear": lambda part: part,
-    "lower": lambda part: part * 0,
-    "higher": lambda part: (part > 0).cast(part.dtype),
-    "nearest": lambda part: part,
-    "midpoint": lambda part: where(part > 0, 0.5, 0.0),
+# How far a quantile is from the element below it, as a part of the way to the one above: by where it is between them,
+# and by the number of the one below.
+_BETWEEN: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "linear": lambda part, _: part,
+    "lower": lambda part, _: part * 0,
+    "higher": lambda part, _: (part > 0).cast(part.dtype),
+    "nearest": lambda part, _: part,
+    "midpoint": lambda part, _: where(part > 0, 0.5, 0.0),
+    "inverted_cdf": lambda part, _: (part > 0).cast(part.dtype),
+    "averaged_inverted_cdf": lambda part, _: where(part > 0, 1.0, 0.5),
+    "closest_observation": lambda part, below: ((part > 0) | (below % 2 == 0)).cast(part.dtype),
+    "interpolated_inverted_cdf": lambda part, _: part,
+    "hazen": lambda part, _: part,
+    "weibull": lambda part, _: part,
+    "median_unbiased": lambda part, _: part,
+    "normal_unbiased": lambda part, _: part,
+}
+# Where the quantile q of n elements is, if not at (n - 1) q: at n q + a + q b (Hyndman and Fan 1996).
+_PLACES = {
+    "inverted_cdf": (-1.0, 0.0),
+    "averaged_inverted_cdf": (-1.0, 0.0),
+    "closest_observation": (-1.5, 0.0),
+    "interpolated_inverted_cdf": (-1.0, 0.0),
+    "hazen": (-0.5, 0.0),
+    "weibull": (-1.0, 1.0),
+    "median_unbiased": (-2 / 3, 1 / 3),
+    "normal_unbiased": (-5 / 8, 1 / 4),
 }
 
 
@@ -579,19 +599,29 @@ def _quantile(
     if rank == 0 and axis in (0, -1):
         axis = None
     ordered = (x.reshape(-1) if axis is None else x.movedim(axis, -1)).sort(-1).values
+    if ordered.shape[-1] == 0:
+        along = "" if axis is None else f" along axis {axis}"
+        raise ArgumentError(f"{name}: no element{along} of {x.dtype.name}{[*x.shape]}")
     is_nan = ordered.isnan()
     count = (~is_nan).sum(-1, True) if without_nan else Tensor(ordered.shape[-1])
-    place = parts.reshape(-1, *(1,) * ordered.ndim) * (count - 1).clamp(min=0)
+    last, parts_of = (count - 1).clamp(min=0), parts.reshape(-1, *(1,) * ordered.ndim)
+    place = parts_of * last
+    if interpolation in _PLACES:
+        offset, slope = _PLACES[interpolation]
+        # The product is rounded by itself, as a discrete method asks whether it is whole.
+        place = (parts_of * count).maximum(0) + (offset + slope * parts_of)
     if interpolation == "nearest":
         # Of a half the even one, whichever side it is on.
         place = place.round()
-    below, above = place.floor().cast("int64"), place.ceil().cast("int64")
-    share = _BETWEEN[interpolation](place - place.floor())
+    is_before, place = place < 0, place.maximum(0).minimum(last)
+    below = place.floor().cast("int64")
+    above = (below + 1).minimum(last)
+    share = where(is_before, 0.0, _BETWEEN[interpolation](place - place.floor(), below))
     n, whole = place.shape[0], ordered.unsqueeze(0)
     whole = whole.expand(n, *ordered.shape)
     shape = (n, *ordered.shape[:-1], 1)
     low, high = (whole.gather(-1, at.expand(*shape)) for at in (below, above))
-    made = where(low == high, low, low + (high - low) * share.cast(x.dtype))
+    made = where((low == high) | (share == 0), low, low + (high - low) * share.cast(x.dtype))
     no_number = (count == 0) if without_nan else is_nan.any(-1, True)
     made = where(no_number, math.nan, made)
     if axis is None:
