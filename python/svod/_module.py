@@ -14,13 +14,16 @@ from svod._place import place_of
 from svod._successors import gave_way
 from svod._svod import (
     ArgumentError,
+    ArgumentTypeError,
     Error,
     Tensor,
+    TraceError,
     UnsupportedError,
     _enter_module,
     _is_tracing,
     _leave_module,
     _set_grad_enabled,
+    zeros,
 )
 
 Held = TypeVar("Held")
@@ -287,8 +290,13 @@ class Module:
             module.training = mode
         return self
 
-    def to(self, target: Any = None, *, dtype: Any = None, device: str | None = None) -> Self:
+    def to(
+        self, target: Any = None, *others: Any, dtype: Any = None, device: str | None = None, non_blocking: bool = False
+    ) -> Self:
         """Moves all tensors to a device, and casts those of floats to an element type, as `Tensor.to` does.
+
+        Either is named, or both, the device first: `to("CPU", svod.float64)`. An element type that is not one of
+        floats or complex numbers is an `ArgumentTypeError`. `non_blocking` changes nothing.
 
         What requires a gradient stays the tensor that it is, so that optimizers go on with it, and its gradient goes
         along; anything else gives way to another tensor. One of several names stays one.
@@ -301,7 +309,11 @@ class Module:
         moved: dict[int, tuple[Tensor, Tensor]] = {}
 
         def there(tensor: Tensor) -> Tensor:
-            return tensor.detach().to(target, dtype=dtype, device=device, copy=True)
+            return tensor.detach().to(target, *others, dtype=dtype, device=device, copy=True)
+
+        new_type = there(zeros(())).dtype
+        if not (new_type.is_floating_point or new_type.is_complex):
+            raise ArgumentTypeError(f"Module.to: floats and complex numbers are cast to their like, not to {new_type}")
 
         for slot in list(_slots(self)):
             old = slot.tensor
@@ -311,7 +323,14 @@ class Module:
                     # What is spread over devices stays where it is.
                     place = place_of(new)
                     new = old.detach() if isinstance(place, tuple) else old.detach().to(device=place, copy=True)
-                if old.requires_grad:
+                if old.requires_grad and _is_tracing():
+                    if new.dtype != old.dtype or place_of(new) != place_of(old):
+                        raise TraceError(
+                            f"Module.to: {slot.name}, which requires a gradient, is cast or moved in a function that "
+                            "is traced: call it before, as `model.half()` outside of the step"
+                        )
+                    new = old
+                elif old.requires_grad:
                     new = old if _became(old, new, there) else new.requires_grad_()
                 moved[id(old)] = (old, new)
             if (now := moved[id(old)][1]) is not old:
@@ -454,7 +473,7 @@ class _Slot(NamedTuple):
 
 def _became(parameter: Tensor, value: Tensor, there: Callable[[Tensor], Tensor]) -> bool:
     """Makes what requires a gradient stand for itself elsewhere or in another type, if it can; so its gradient."""
-    if _is_tracing() or not parameter.is_leaf:
+    if not parameter.is_leaf:
         return False
     before = _set_grad_enabled(False)
     try:

@@ -402,8 +402,8 @@ def test_what_does_not_fit_is_refused() -> None:
     cases: list[tuple[Callable[[], Any], str]] = [
         (lambda: optim.SGD([]), "SGD: no parameters"),
         (lambda: optim.SGD([w, w]), "there twice"),
-        (lambda: optim.SGD([w], lr=-1.0), r"SGD: lr=-1\.0"),
-        (lambda: optim.Adam([w], betas=(0.9, 1.0)), r"Adam: betas=\(0\.9, 1\.0\)"),
+        (lambda: optim.SGD([w], lr=-1.0), r"SGD: lr: .*-1\.0"),
+        (lambda: optim.Adam([w], betas=(0.9, 1.0)), r"Adam: betas\[1\]: .*1\.0"),
         (lambda: optim.SGD([svod.arange(3)]), "only floats"),
         (lambda: optim.SGD([np.zeros(2)]), "ndarray is no tensor"),
         (lambda: optim.SGD([w], nesterov=True), "Nesterov"),
@@ -474,7 +474,7 @@ def rates(name: str, options: dict[str, Any], libraries: Any, param: Any) -> lis
 @pytest.mark.parametrize(("name", "options"), SCHEDULES)
 def test_schedules_are_pytorchs(name: str, options: dict[str, Any]) -> None:
     torch = pytest.importorskip("torch")
-    mine = rates(name, options, optim, svod.zeros(1))
+    mine = rates(name, options, optim, svod.zeros(1).requires_grad_())
     theirs = rates(name, options, torch.optim, torch.zeros(1, requires_grad=True))
     np.testing.assert_allclose(mine, theirs, rtol=1e-12)
 
@@ -490,9 +490,9 @@ def test_schedules_are_their_formulas() -> None:
         "LambdaLR": [0.2 / (1 + t) for t in range(10)],
     }
     for name, options in SCHEDULES[:7]:
-        found = rates(name, options, optim, svod.zeros(1))
+        found = rates(name, options, optim, svod.zeros(1).requires_grad_())
         np.testing.assert_allclose([rate for rate, _ in found], expected[name], rtol=1e-12)
-    cycle = rates(*SCHEDULES[7], optim, svod.zeros(1))
+    cycle = rates(*SCHEDULES[7], optim, svod.zeros(1).requires_grad_())
     np.testing.assert_allclose([cycle[0], cycle[2]], [[0.5 / 25, 0.95], [0.5, 0.85]])
     np.testing.assert_allclose(cycle[-1], [0.5 / 25 / 1e4, 0.95])
 

@@ -9,6 +9,7 @@ from svod._module import Module
 from svod._svod import ShapeError, Tensor, full
 from svod.nn import functional as F
 from svod.nn._function import FunctionModule, either
+from svod.nn.init import constant_
 
 __all__ = [
     "CELU",
@@ -155,8 +156,12 @@ class PReLU(Module):
     """
 
     def __init__(self, num_parameters: int = 1, init: float = 0.25) -> None:
-        self.num_parameters = num_parameters
+        self.num_parameters, self.init = num_parameters, init
         self.weight = full((num_parameters,), init)
+
+    def reset_parameters(self) -> None:
+        """Lets `weight` be what it began with."""
+        constant_(self.weight, self.init)
 
     def forward(self, x: Tensor) -> Tensor:
         return F.prelu(x, self.weight)

@@ -10,13 +10,13 @@ Numbers come from svod's generator (`svod.manual_seed`). Shapes of weights are `
 
 from __future__ import annotations
 
-from math import erf, prod, sqrt
+from math import ceil, erf, prod, sqrt
 
 import numpy as np
 
 from svod._arguments import checked
 from svod._grad import no_grad
-from svod._svod import ArgumentError, ShapeError, Tensor, eye, float32, rand, randn
+from svod._svod import ArgumentError, ShapeError, Tensor, eye, float32, rand, randn, where
 
 __all__ = [
     "calculate_gain",
@@ -28,6 +28,7 @@ __all__ = [
     "normal_",
     "ones_",
     "orthogonal_",
+    "sparse_",
     "trunc_normal_",
     "uniform_",
     "xavier_normal_",
@@ -180,6 +181,25 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0) -> Tensor:
     q = q * np.sign(np.diagonal(r))
     value = gain * (q if rows >= columns else q.T).reshape(shape)
     return _filled(tensor, Tensor(value).cast(float32))
+
+
+@checked
+def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01) -> Tensor:
+    """A matrix `(rows, columns)` of normal numbers, of each column a share of `sparsity` zeros (Martens 2010).
+
+    >>> import svod
+    >>> w = svod.nn.init.sparse_(svod.zeros(10, 3), sparsity=0.25)
+    >>> (w == 0).sum(0).tolist()
+    [3, 3, 3]
+    """
+    if tensor.ndim != 2:
+        raise ShapeError(f"sparse_: a matrix is expected, not a tensor of shape {_shape(tensor)}")
+    if not 0 <= sparsity <= 1:
+        raise ArgumentError(f"sparse_: sparsity: from 0 to 1, not {sparsity}")
+    shape = _shape(tensor)
+    # Where each element of a column is in an order that is drawn.
+    rank = rand(shape).argsort(0).argsort(0)
+    return _filled(tensor, where(rank < ceil(sparsity * shape[0]), 0.0, std * randn(shape)))
 
 
 def _below(x: float) -> float:

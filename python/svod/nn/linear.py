@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from svod._module import Module
 from svod._svod import ArgumentError, Tensor, arange, rand, randn, where
 from svod.nn import functional
+from svod.nn._drawn import redraw, redraw_table
 
 __all__ = ["Bilinear", "Embedding", "EmbeddingBag", "Linear"]
 
@@ -23,6 +24,11 @@ class Linear(Module):
         bound = 1 / sqrt(in_features) if in_features else 0.0
         self.weight = _uniform((out_features, in_features), bound)
         self.bias = _uniform((out_features,), bound) if bias else None
+
+    def reset_parameters(self) -> None:
+        """Draws the parameters anew, as those of a new layer; they stay the tensors that they are."""
+        inputs = int(self.weight.shape[1])
+        redraw(self, 1 / sqrt(inputs) if inputs else 0.0)
 
     def extra_repr(self) -> str:
         out_features, in_features = self.weight.shape
@@ -47,6 +53,10 @@ class Bilinear(Module):
         self.weight = _uniform((out_features, in1_features, in2_features), bound)
         self.bias = _uniform((out_features,), bound) if bias else None
 
+    def reset_parameters(self) -> None:
+        """Draws the parameters anew, as those of a new layer; they stay the tensors that they are."""
+        redraw(self, 1 / sqrt(int(self.weight.shape[1])))
+
     def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
         return functional.bilinear(x1, x2, self.weight, self.bias)
 
@@ -58,18 +68,47 @@ class Bilinear(Module):
 class Embedding(Module):
     """A table of `num_embeddings` rows of `embedding_dim`, looked up by integer tensors.
 
-    Rows are drawn from the normal distribution; that of `padding_idx` is 0 and gets no gradient.
+    Rows are drawn from the normal distribution; that of `padding_idx` is 0 and gets no gradient. With `max_norm` rows
+    that are looked up, and longer by the `norm_type`-norm, become so long in `weight`. With `scale_grad_by_freq` a
+    row's gradient is divided by how often it was looked up.
+
+    >>> import svod
+    >>> table = svod.nn.Embedding(5, 2, max_norm=1.0)
+    >>> table(svod.Tensor([[0, 3, 3]])).shape, (table.weight[3].norm() < 1.0001).item()
+    ((1, 3, 2), True)
     """
 
-    def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None) -> None:
+    # Of layers that were pickled without.
+    max_norm: float | None = None
+    norm_type: float = 2.0
+    scale_grad_by_freq: bool = False
+
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+    ) -> None:
         self.weight, self.padding_idx = _table(num_embeddings, embedding_dim, padding_idx)
+        self.max_norm, self.norm_type, self.scale_grad_by_freq = max_norm, norm_type, scale_grad_by_freq
+
+    def reset_parameters(self) -> None:
+        """Draws the parameters anew, as those of a new layer; they stay the tensors that they are."""
+        redraw_table(self.weight, self.padding_idx)
 
     def extra_repr(self) -> str:
-        told = ", ".join(str(extent) for extent in self.weight.shape)
-        return told if self.padding_idx is None else f"{told}, padding_idx={self.padding_idx}"
+        told = [str(extent) for extent in self.weight.shape]
+        told += [] if self.padding_idx is None else [f"padding_idx={self.padding_idx}"]
+        told += [] if self.max_norm is None else [f"max_norm={self.max_norm}"]
+        return ", ".join(told)
 
     def forward(self, ids: Tensor) -> Tensor:
-        return functional.embedding(ids, self.weight, self.padding_idx)
+        return functional.embedding(
+            ids, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq
+        )
 
     if TYPE_CHECKING:
         __call__ = forward
@@ -79,20 +118,41 @@ class EmbeddingBag(Module):
     """The `"mean"`, `"sum"` or `"max"` of the rows of a table that each bag of integers names.
 
     Bags are the rows of a `(bags, length)` tensor, or parts of a 1-d one that begin at `offsets`. Rows `padding_idx`
-    of the table do not count.
+    of the table do not count. `max_norm`, `norm_type` and `scale_grad_by_freq` are those of `Embedding`.
     """
 
+    # Of layers that were pickled without.
+    max_norm: float | None = None
+    norm_type: float = 2.0
+    scale_grad_by_freq: bool = False
+
     def __init__(
-        self, num_embeddings: int, embedding_dim: int, *, mode: str = "mean", padding_idx: int | None = None
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        mode: str = "mean",
+        *,
+        padding_idx: int | None = None,
     ) -> None:
         self.weight, self.padding_idx = _table(num_embeddings, embedding_dim, padding_idx)
         self.mode = mode
+        self.max_norm, self.norm_type, self.scale_grad_by_freq = max_norm, norm_type, scale_grad_by_freq
+
+    def reset_parameters(self) -> None:
+        """Draws the parameters anew, as those of a new layer; they stay the tensors that they are."""
+        redraw_table(self.weight, self.padding_idx)
 
     def forward(self, ids: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None) -> Tensor:
         return functional.embedding_bag(
             ids,
             self.weight,
             offsets,
+            self.max_norm,
+            self.norm_type,
+            self.scale_grad_by_freq,
             mode=self.mode,
             per_sample_weights=per_sample_weights,
             padding_idx=self.padding_idx,

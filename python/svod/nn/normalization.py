@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from svod._module import Module
 from svod._svod import ShapeError, Tensor, int64, ones, zeros
-from svod.nn import functional
+from svod.nn import functional, init
+from svod.nn._drawn import redraw_affine
 from svod.nn._statistics import written
 from svod.nn.functional.layers import check_statistics
 
@@ -39,6 +40,10 @@ class LayerNorm(Module):
         self.weight = ones(self.normalized_shape) if elementwise_affine else None
         self.bias = zeros(self.normalized_shape) if elementwise_affine and bias else None
 
+    def reset_parameters(self) -> None:
+        """Lets `weight` be ones and `bias` zeros again."""
+        redraw_affine(self.weight, self.bias)
+
     def extra_repr(self) -> str:
         return f"{self.normalized_shape}, eps={self.eps}"
 
@@ -59,6 +64,10 @@ class RMSNorm(Module):
         self.normalized_shape = _extents(normalized_shape)
         self.weight = ones(self.normalized_shape) if elementwise_affine else None
 
+    def reset_parameters(self) -> None:
+        """Lets `weight` be ones again."""
+        redraw_affine(self.weight, None)
+
     def extra_repr(self) -> str:
         return f"{self.normalized_shape}, eps={self.eps}"
 
@@ -76,6 +85,10 @@ class GroupNorm(Module):
         self.num_groups, self.num_channels, self.eps = num_groups, num_channels, eps
         self.weight = ones((num_channels,)) if affine else None
         self.bias = zeros((num_channels,)) if affine else None
+
+    def reset_parameters(self) -> None:
+        """Lets `weight` be ones and `bias` zeros again."""
+        redraw_affine(self.weight, self.bias)
 
     def extra_repr(self) -> str:
         return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.weight is not None}"
@@ -106,6 +119,17 @@ class _Tracking(Module):
         self.register_buffer("running_mean", zeros((num_features,)) if track_running_stats else None)
         self.register_buffer("running_var", ones((num_features,)) if track_running_stats else None)
         self.register_buffer("num_batches_tracked", zeros((), dtype=int64) if track_running_stats else None)
+
+    def reset_running_stats(self) -> None:
+        """Lets the running statistics begin anew: a mean of 0, a variance of 1, no batch so far."""
+        for buffer, value in ((self.running_mean, 0), (self.running_var, 1), (self.num_batches_tracked, 0)):
+            if buffer is not None:
+                init.constant_(buffer, value)
+
+    def reset_parameters(self) -> None:
+        """Lets `weight` be ones and `bias` zeros again, and the running statistics begin anew."""
+        self.reset_running_stats()
+        redraw_affine(self.weight, self.bias)
 
     def extra_repr(self) -> str:
         told = f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}"

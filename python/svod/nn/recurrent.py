@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 from svod._module import Module, check_layers
 from svod._svod import ArgumentError, ArgumentTypeError, ShapeError, Tensor, cat, rand, stack, where, zeros
 from svod.nn import functional as F
+from svod.nn._drawn import redraw
 
 __all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNCell"]
 
@@ -49,8 +50,11 @@ class _Recurrent(Module):
     _step: Callable[[Tensor, Tensor, _State], _State]
 
     def _draw(self, shape: tuple[int, ...]) -> Tensor:
-        bound = 1 / sqrt(self.hidden_size)
-        return (rand(shape) * 2 - 1) * bound
+        return (rand(shape) * 2 - 1) * (1 / sqrt(self.hidden_size))
+
+    def reset_parameters(self) -> None:
+        """Draws the parameters anew, as those of a new layer; they stay the tensors that they are."""
+        redraw(self, 1 / sqrt(self.hidden_size))
 
     hidden_size: int
 
@@ -83,6 +87,10 @@ class _Cell(_Recurrent):
         self.bias_hh = self._draw((rows,)) if bias else None
 
     def forward(self, x: Tensor, state: Any = None) -> Any:
+        """The next state, of `x` `(batch, input_size)` and a state of `(batch, hidden_size)`, by default zeros.
+
+        A state of an `LSTMCell` is a pair of these. Both may be without a batch.
+        """
         if state is None:
             state = [zeros((*x.shape[:-1], self.hidden_size), dtype=x.dtype)] * self.states
         given = self._given(state)
@@ -120,10 +128,7 @@ class GRUCell(_Cell):
 class _Layers(_Recurrent):
     """Layers of cells, each over the sequence that the one before gives; `bidirectional` ones also from its end.
 
-    Called with `(length, batch, input_size)`, with `batch_first` `(batch, length, ..)`, or without a batch; a first
-    state of shape `(layers * directions, batch, hidden_size)`, by default zeros; and the `lengths` of the sequences of
-    a batch, behind which results are 0 and states stay. Gives the last layer's results and the last states.
-    In training elements between layers are dropped with probability `dropout`.
+    In training elements between layers are dropped with probability `dropout`. Shapes are those of `forward`.
     """
 
     # Of the hidden state, where that is projected; also of layers that were pickled without.
@@ -166,11 +171,26 @@ class _Layers(_Recurrent):
     def forward(
         self, x: Tensor, state: Any = None, lengths: Tensor | Sequence[int] | None = None
     ) -> tuple[Tensor, Any]:
+        """The results of the last layer at each step, and the last states of all layers.
+
+        `x` is `(length, batch, input_size)`, with `batch_first` `(batch, length, input_size)`, or without a batch
+        `(length, input_size)`. Results have `directions * hidden_size` in place of `input_size`, with `proj_size`
+        `directions * proj_size`; `directions` is 2 where the layer is bidirectional, else 1.
+
+        `state` is what the layers begin with, by default zeros: of shape `(num_layers * directions, batch,
+        hidden_size)`, without a batch `(num_layers * directions, hidden_size)`; of an `LSTM` a pair of these, of which
+        the first, with `proj_size`, has that in place of `hidden_size`. The last states have the same shapes.
+        `lengths` are those of the sequences of a batch, integers `(batch,)`: behind them results are 0, states stay.
+
+        Raises `ShapeError` for other shapes, and for sequences of no step.
+        """
         name, has_batch = type(self).__name__, x.ndim == 3
         if x.ndim not in (2, 3) or x.shape[-1] != self.input_size:
             raise ShapeError(f"{name}: sequences of {self.input_size} features are expected, not {tuple(x.shape)}")
         axis = 1 if has_batch and self.batch_first else 0
         steps = int(x.shape[axis])
+        if steps == 0:
+            raise ShapeError(f"{name}: sequences of at least one step are expected, not {tuple(x.shape)}")
         items = tuple(extent for at, extent in enumerate(x.shape[:-1]) if at != axis)
         count = self.num_layers * (1 + self.bidirectional)
         widths = [self.proj_size or self.hidden_size, self.hidden_size][: self.states]
@@ -246,6 +266,9 @@ class _Layers(_Recurrent):
 class RNN(_Layers):
     """`h ← tanh(x @ weight_ih.T + bias_ih + h @ weight_hh.T + bias_hh)` (Elman 1990), or `relu` of it.
 
+    Called with a sequence `(length, batch, input_size)`, with `batch_first` `(batch, length, input_size)`, it gives
+    results `(length, batch, hidden_size)` and the last state `(num_layers, batch, hidden_size)`; see `forward`.
+
     >>> import svod
     >>> results, last = svod.nn.RNN(3, 4, batch_first=True)(svod.zeros(2, 5, 3))
     >>> results.shape, last.shape
@@ -278,6 +301,14 @@ class LSTM(_Layers):
 
     A state is a pair, `h` and `c`. With `proj_size`, `h` is `weight_hr @ h`, of that size (Sak, Senior and Beaufays
     2014).
+
+    Called with a sequence `(length, batch, input_size)`, with `batch_first` `(batch, length, input_size)`, it gives
+    results `(length, batch, hidden_size)` and the last states, each `(num_layers, batch, hidden_size)`; see `forward`.
+
+    >>> import svod
+    >>> results, (h, c) = svod.nn.LSTM(3, 4, num_layers=2, bidirectional=True)(svod.zeros(5, 2, 3))
+    >>> results.shape, h.shape, c.shape
+    ((5, 2, 8), (4, 2, 4), (4, 2, 4))
     """
 
     gates, states = 4, 2
@@ -303,6 +334,14 @@ class GRU(_Layers):
     xr, xz, xn = the thirds of x @ weight_ih.T + bias_ih,  hr, hz, hn = those of h @ weight_hh.T + bias_hh
     r = σ(xr + hr),  z = σ(xz + hz),  n = tanh(xn + r·hn)
     h ← (1 - z)·n + z·h
+
+    Called with a sequence `(length, batch, input_size)`, with `batch_first` `(batch, length, input_size)`, it gives
+    results `(length, batch, hidden_size)` and the last state `(num_layers, batch, hidden_size)`; see `forward`.
+
+    >>> import svod
+    >>> results, last = svod.nn.GRU(3, 4)(svod.zeros(5, 2, 3))
+    >>> results.shape, last.shape
+    ((5, 2, 4), (1, 2, 4))
     """
 
     gates = 3

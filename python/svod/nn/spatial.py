@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, SupportsIndex, cast
 from svod._module import Module
 from svod._svod import ArgumentError, ArgumentTypeError, Tensor, rand
 from svod.nn import functional
+from svod.nn._drawn import redraw
 from svod.nn.functional.layers import check_strides
 
 __all__ = [
@@ -67,6 +68,10 @@ class _Conv(Module):
         self.stride, self.padding, self.dilation, self.groups = stride, padding, dilation, groups
         self.padding_mode = padding_mode
         self.weight, self.bias = _parameters((out_channels, in_channels // groups, *kernel), out_channels, bias)
+
+    def reset_parameters(self) -> None:
+        """Draws the parameters anew, as those of a new layer; they stay the tensors that they are."""
+        redraw(self, _bound([int(extent) for extent in self.weight.shape]))
 
     def extra_repr(self) -> str:
         out_channels, in_channels = self.weight.shape[:2]
@@ -154,6 +159,10 @@ class _ConvTranspose(Module):
         self.stride, self.padding, self.output_padding = stride, padding, output_padding
         self.groups, self.dilation = groups, dilation
         self.weight, self.bias = _parameters((in_channels, out_channels // groups, *kernel), out_channels, bias)
+
+    def reset_parameters(self) -> None:
+        """Draws the parameters anew, as those of a new layer; they stay the tensors that they are."""
+        redraw(self, _bound([int(extent) for extent in self.weight.shape]))
 
     def extra_repr(self) -> str:
         in_channels, out_channels = self.weight.shape[:2]
@@ -342,9 +351,14 @@ def _check_channels(layer: _Windowed, groups: int, in_channels: int, out_channel
         raise ArgumentError(f"{name}: {groups} groups do not divide {channels}")
 
 
-def _parameters(weight: tuple[int, ...], channels: int, bias: bool) -> tuple[Tensor, Tensor | None]:
+def _bound(weight: Sequence[int]) -> float:
+    """The largest of the numbers that parameters are drawn from, by the shape of the weight."""
     inputs = prod(weight[1:])
-    bound = 1 / sqrt(inputs) if inputs else 0.0
+    return 1 / sqrt(inputs) if inputs else 0.0
+
+
+def _parameters(weight: tuple[int, ...], channels: int, bias: bool) -> tuple[Tensor, Tensor | None]:
+    bound = _bound(weight)
     drawn = (rand(weight) * 2 - 1) * bound
     return drawn, (rand((channels,)) * 2 - 1) * bound if bias else None
 

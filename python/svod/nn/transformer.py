@@ -55,6 +55,14 @@ class MultiheadAttention(Module):
         if self.out_proj.bias is not None:
             init.zeros_(self.out_proj.bias)
 
+    def reset_parameters(self) -> None:
+        """Draws the parameters anew, as those of a new layer; they stay the tensors that they are."""
+        init.xavier_uniform_(self.in_proj_weight)
+        self.out_proj.reset_parameters()
+        for bias in (self.in_proj_bias, self.out_proj.bias):
+            if bias is not None:
+                init.zeros_(bias)
+
     def forward(
         self,
         query: Tensor,

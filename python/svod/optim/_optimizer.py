@@ -110,6 +110,12 @@ class ParamGroup(MutableMapping[str, Any]):
 
         return SimpleNamespace(**{name: placed(value) for name, value in self._options.items()})
 
+    def _described(self, at: int) -> str:
+        """A parameter as errors tell it from others."""
+        parameter = self.params[at]
+        name = f"{self._names[at]} of " if self._names else ""
+        return f"the parameter {name}{parameter.dtype}{list(parameter.shape)}"
+
     def _complete(self) -> None:
         """Makes the state that is not there yet."""
         clocks: dict[Any, Buffers] = {}
@@ -357,12 +363,10 @@ class Optimizer:
         for group in self.param_groups:
             for at, parameter in enumerate(group.params):
                 if is_left_behind(parameter, is_given) and (is_given or parameter.grad is None):
-                    name = f"{group._names[at]} of " if group._names else ""
                     raise ArgumentError(
-                        f"{type(self).__name__}.step: the parameter {name}{parameter.dtype}{list(parameter.shape)} is "
-                        "no longer in its module, which has another tensor in its place, by an assignment, "
-                        "`load_state_dict` or `to`: make the optimizer afterwards, or write `assign` under `no_grad` "
-                        "to give it another value"
+                        f"{type(self).__name__}.step: {group._described(at)} is no longer in its module, which has "
+                        "another tensor in its place, by an assignment, `load_state_dict` or `to`: make the optimizer "
+                        "afterwards, or write `assign` under `no_grad` to give it another value"
                     )
 
     def _option(self, name: str, value: Any) -> Any:
@@ -370,10 +374,15 @@ class Optimizer:
         if isinstance(value, (bool, str, type(None), Tensor)) or name in self._structural:
             return value
         several = value if isinstance(value, (tuple, list)) else (value,)
-        for number in several:
-            at_most = 1 if name in self._fractions else float("inf")
-            if not 0 <= number <= at_most or (name == "betas" and number == 1):
-                raise ArgumentError(f"{type(self).__name__}: {name}={value}")
+        for at, number in enumerate(several):
+            fits, expected = number >= 0, "of at least 0"
+            if name in self._fractions:
+                fits, expected = fits and number <= 1, "from 0 to 1"
+            if name == "betas":
+                fits, expected = fits and number < 1, "from 0 to below 1"
+            if not fits:
+                which = f"{name}[{at}]" if len(several) > 1 else name
+                raise ArgumentError(f"{type(self).__name__}: {which}: a number {expected} is expected, not {number}")
         numbers = tuple(Tensor(float(number), dtype=float64).realize() for number in several)
         return numbers if isinstance(value, (tuple, list)) else numbers[0]
 

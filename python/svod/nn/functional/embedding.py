@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from svod._arguments import checked
-from svod._grad import no_grad
 from svod._svod import ArgumentError, ShapeError, Tensor, UnsupportedError, arange, where, zeros
+from svod.nn._statistics import written
 
 __all__ = ["embedding", "embedding_bag"]
 
@@ -54,9 +54,7 @@ def _renormed(weight: Tensor, index: Tensor, max_norm: float, norm_type: float) 
     """A table of which rows that are named become at most so long; it is changed."""
     length = weight.detach().norm(norm_type, -1, True)
     named = zeros((weight.shape[0],), dtype="bool").scatter(0, index.flatten(), True).unsqueeze(-1)
-    shorter = where(named & (length > max_norm), weight.detach() * (max_norm / (length + 1e-7)), weight.detach())
-    with no_grad():
-        weight.copy_(shorter)
+    written(weight, where(named & (length > max_norm), weight.detach() * (max_norm / (length + 1e-7)), weight.detach()))
     return weight
 
 

@@ -3,7 +3,7 @@
 A schedule sets `group["lr"]` when it is made and at each `step()`, which goes after the optimizer's:
 
 >>> import svod
->>> optimizer = svod.optim.SGD([svod.zeros(2)], lr=1.0)
+>>> optimizer = svod.optim.SGD([svod.zeros(2).requires_grad_()], lr=1.0)
 >>> schedule = svod.optim.lr_scheduler.StepLR(optimizer, step_size=2, gamma=0.5)
 >>> rates = []
 >>> for _ in range(5):
