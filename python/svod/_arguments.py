@@ -6,7 +6,9 @@ import collections.abc
 import contextlib
 import functools
 import inspect
+import itertools
 import numbers
+import operator
 import re
 import sys
 import types
@@ -37,7 +39,8 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     """The function, whose failures name an argument that is not what its annotation takes, if there is one.
 
     A call that succeeds costs nothing beyond the call, and a look at arguments that are to be true or false: any object
-    is one of these to Python. What a user's function raises stays as it is.
+    is one of these to Python. What a user's function raises stays as it is. A tensor or NumPy's integer in the place of
+    Python's is read, and the function called again.
     """
     flags = _flags(function)
 
@@ -51,11 +54,16 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
         try:
             return function(*args, **kwargs)
         except _WRONG as error:
-            explained = _explained(function, args, kwargs, error)
-            if explained is None:
-                _rename(function, args, kwargs, error)
-                raise
-            raise explained from error
+            read = _with_integers(function, args, kwargs) if _is_ours(error) else None
+            if read is None:
+                explained = _explained(function, args, kwargs, error)
+                if explained is None:
+                    _rename(function, args, kwargs, error)
+                    raise
+                raise explained from error
+        again: Any = call
+        made: R = again(*read[0], **read[1])
+        return made
 
     return call
 
@@ -64,13 +72,14 @@ def checked_at_once(function: Callable[P, R]) -> Callable[P, R]:
     """As `checked`, where arguments are kept for later: they are compared with annotations before the call."""
 
     @functools.wraps(function)
-    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+    def call(*args: Any, **kwargs: Any) -> R:
+        args, kwargs = _with_integers(function, args, kwargs) or (args, kwargs)
         unfit = _unfit(function, args, kwargs, lenient=True)
         if unfit is not None:
             raise unfit
         return inner(*args, **kwargs)
 
-    inner = checked(function)
+    inner: Callable[..., R] = checked(function)
     return call
 
 
@@ -78,14 +87,62 @@ def checked_init(init: Callable[P, None]) -> Callable[P, None]:
     """As `checked`, of an `__init__`, which keeps arguments for later: those that it takes are compared too."""
 
     @functools.wraps(init)
-    def call(*args: P.args, **kwargs: P.kwargs) -> None:
+    def call(*args: Any, **kwargs: Any) -> None:
+        args, kwargs = _with_integers(init, args, kwargs) or (args, kwargs)
         inner(*args, **kwargs)
         unfit = _unfit(init, args, kwargs, lenient=True)
         if unfit is not None:
             raise unfit
 
-    inner = checked(init)
+    inner: Callable[..., None] = checked(init)
     return call
+
+
+def _with_integers(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+    """The arguments with integers of Python's in the place of tensors and of NumPy's integers, where annotations take
+    integers and no tensors; nothing where there are none."""
+    if not any(map(_holds, (*args, *kwargs.values()))):
+        return None
+    hints, kwargs = _hints(function), {**kwargs}
+    spelled = getattr(function, "_spelled", None)
+    if spelled is not None:
+        args = spelled(args, kwargs)
+    several = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    names = [one.name for one in inspect.signature(function).parameters.values() if one.kind in several]
+    read = tuple(_integers(one, hints.get(name)) for name, one in itertools.zip_longest(names[: len(args)], args))
+    named = {name: _integers(one, hints.get(name)) for name, one in kwargs.items()}
+    same = all(map(operator.is_, (*read, *named.values()), (*args, *kwargs.values())))
+    return None if same else (read, named)
+
+
+# What may hold an integer, and is none of Python's.
+_HOLDERS = (Tensor, np.ndarray, np.integer)
+
+
+def _holds(value: Any) -> bool:
+    """Whether it may hold integers that are not Python's, or is a list of such."""
+    return isinstance(value, _HOLDERS) or (isinstance(value, (list, tuple)) and any(map(_holds, value)))
+
+
+def _integers(value: Any, hint: Any) -> Any:
+    """What is given where an annotation takes integers, these as Python's; else the same object."""
+    if not _holds(value) or not _takes(hint, int) or _takes(hint, Tensor):
+        return value
+    if isinstance(value, (list, tuple)):
+        made = [_integers(one, int) for one in value]
+        return value if all(map(operator.is_, made, value)) else type(value)(made)
+    if "int" not in value.dtype.name:
+        return value
+    if value.ndim == 0:
+        return operator.index(value)
+    return value.tolist() if value.ndim == 1 and not isinstance(hint, type) else value
+
+
+def _takes(hint: Any, kind: type) -> bool:
+    """Whether an annotation takes a thing of this class, or several."""
+    return hint is kind or any(_takes(one, kind) for one in typing.get_args(hint))
 
 
 _FLAGS = (bool, "bool", "bool | None")

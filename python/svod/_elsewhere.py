@@ -109,7 +109,7 @@ _HINTS = {
         "ndenumerate ndindex": "numpy.ndindex(*x.shape), whose positions index tensors",
         "ndim": "x.ndim",
         "numpy": "svod itself has NumPy's names",
-        "ogrid": "svod.ix_(svod.arange(3), svod.arange(4))",
+        "ogrid": "svod.meshgrid(svod.arange(3), svod.arange(4), indexing='ij', sparse=True)",
         "poly1d polynomial": "svod.polyval, svod.polyfit, svod.roots and their like, of coefficients",
         "profiler": "plan.execute_profiled() and plan.explain()",
         "r_": "svod.concatenate((a, b)), with svod.arange for ranges",

@@ -7,6 +7,7 @@ import dataclasses
 import functools
 import gc
 import inspect
+import numbers
 import operator
 import os
 import re
@@ -607,8 +608,8 @@ def jit(
     >>> [step(svod.Tensor([1.0, 0.0])).item() for _ in range(2)], w.tolist()[1]
     ([4.0, 1.0], 2.0)
     """
-    if not isinstance(max_traces, int) or max_traces < 1:
-        kind = ArgumentError if isinstance(max_traces, int) else ArgumentTypeError
+    if not isinstance(max_traces, numbers.Integral) or max_traces < 1:
+        kind = ArgumentError if isinstance(max_traces, numbers.Integral) else ArgumentTypeError
         raise kind(f"jit: max_traces: an integer of at least 1 is expected, not {max_traces!r}")
     if options:
         config = PrepareConfig(config=config, **options)

@@ -352,7 +352,7 @@ svod.{acos acosh asin asinh atanh cosh sinh digamma erfc erfinv i0 lgamma signbi
 svod.{ones_like zeros_like empty_like}(x, dtype="int64", device="CPU")
 svod.full_like(x, 3, dtype="int64", device="CPU")
 svod.asarray(rows, dtype="float64", device="CPU", copy=True)
-svod.meshgrid(v, w, indexing="ij")
+svod.meshgrid(v, w, indexing="ij", sparse=True)
 svod.{tril triu}(x, k=1)
 svod.{can_cast}("int32", "float64")
 svod.{finfo}("float32")

@@ -364,3 +364,15 @@ def test_quantiles_of_nothing() -> None:
         with pytest.raises(svod.ArgumentError, match=rf"{name}: no element along axis 1 of float32\[2, 0\]"):
             getattr(svod, name)(svod.zeros(2, 0), 0.5, axis=1)
         assert getattr(svod, name)(svod.zeros(0, 2), 0.5, axis=1).shape == (0,)
+
+
+def test_sparse_grids() -> None:
+    lines = [np.arange(3), np.arange(4.0), np.arange(2)]
+    for count in range(4):
+        for indexing in ("xy", "ij"):
+            ours = svod.meshgrid(*map(svod.Tensor, lines[:count]), indexing=indexing, sparse=True)
+            theirs = np.meshgrid(*lines[:count], indexing=indexing, sparse=True)  # type: ignore[call-overload]
+            assert len(ours) == len(theirs)
+            for one, other in zip(ours, theirs, strict=True):
+                np.testing.assert_array_equal(one.numpy(), other)
+                assert one.shape == other.shape

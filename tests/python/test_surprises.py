@@ -535,3 +535,20 @@ def test_sequences_are_padded_as_pytorch_pads_them() -> None:
         np.testing.assert_array_equal(ours.numpy(), theirs.numpy())
     with pytest.raises(svod.ShapeError, match="pad_sequence: shapes that differ in their first extent"):
         svod.nn.utils.pad_sequence([svod.ones(2, 3), svod.ones(2, 2)])
+
+
+@pytest.mark.parametrize("number", [np.int64, np.array, svod.Tensor])
+def test_integers_that_are_not_pythons_are_read(number: Any) -> None:
+    x = svod.arange(12.0).reshape(3, 4)
+    assert svod.roll(x, number(1), axis=number(0)).tolist() == svod.roll(x, 1, axis=0).tolist()
+    assert svod.moveaxis(x, number(0), number(1)).shape == (4, 3)
+    assert svod.expand_dims(x, number(0)).shape == (1, 3, 4)
+    assert svod.tile(x, (number(2), 1)).shape == (6, 4)
+    assert svod.nn.functional.avg_pool2d(x[None, None], number(2)).shape == (1, 1, 1, 2)
+    assert svod.nn.Linear(number(4), number(2))(x).shape == (3, 2)
+    assert svod.nn.LayerNorm((number(4),))(x).shape == (3, 4)
+    for wrong in (1.5, True):
+        with pytest.raises(svod.ArgumentTypeError, match="roll: shift: an integer, or several, is expected"):
+            svod.roll(x, svod.Tensor(wrong), axis=0)
+    with pytest.raises(svod.TraceError):
+        svod.jit(lambda x, n: svod.tile(x, (n, 1)))(x, svod.Tensor(2))

@@ -3388,10 +3388,12 @@ def median(
     with `axis`, values.
     """
 
-def meshgrid(*arrays: Any, indexing: builtins.str = "xy") -> list[Tensor]:
+def meshgrid(*arrays: Any, indexing: builtins.str = "xy", sparse: builtins.bool = False) -> list[Tensor]:
     """Coordinates of the points of a grid: one tensor for each of these 1-d ones, or of a list, all of one shape.
 
-    With `indexing="ij"` axis `i` is that of the `i`-th; with `"xy"` the first two are exchanged.
+    With `indexing="ij"` axis `i` is that of the `i`-th; with `"xy"` the first two are exchanged. Where they are
+    to be
+    `sparse`, all other axes have extent 1.
 
     >>> import svod
     >>> [part.tolist() for part in svod.meshgrid(svod.Tensor([1, 2]), svod.Tensor([3, 4, 5]), indexing="ij")]
@@ -5204,7 +5206,14 @@ def tril_indices_from(x: _Operand, /, k: builtins.int = 0) -> tuple[Tensor, Tens
     [1, 3, 4]
     """
 
-def trim_zeros(x: _Operand, trim: builtins.str = "fb", /, axis: Any = None, *, dim: Any = None) -> Tensor:
+def trim_zeros(
+    x: _Operand,
+    trim: builtins.str = "fb",
+    /,
+    axis: builtins.int | Sequence[builtins.int] | None = None,
+    *,
+    dim: builtins.int | Sequence[builtins.int] | None = None,
+) -> Tensor:
     """The tensor without zeros at the front, "f", and at the back, "b", of each axis, or of some; computed now.
 
     >>> import svod

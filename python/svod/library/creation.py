@@ -71,10 +71,11 @@ def full_like(x: Tensor, /, fill_value: Any, *, dtype: Any = None, device: str |
     return _like(x, dtype, device).full_like(fill_value)
 
 
-def meshgrid(*arrays: Any, indexing: str = "xy") -> list[Tensor]:
+def meshgrid(*arrays: Any, indexing: str = "xy", sparse: bool = False) -> list[Tensor]:
     """Coordinates of the points of a grid: one tensor for each of these 1-d ones, or of a list, all of one shape.
 
-    With `indexing="ij"` axis `i` is that of the `i`-th; with `"xy"` the first two are exchanged.
+    With `indexing="ij"` axis `i` is that of the `i`-th; with `"xy"` the first two are exchanged. Where they are to be
+    `sparse`, all other axes have extent 1.
 
     >>> import svod
     >>> [part.tolist() for part in svod.meshgrid(svod.Tensor([1, 2]), svod.Tensor([3, 4, 5]), indexing="ij")]
@@ -88,7 +89,8 @@ def meshgrid(*arrays: Any, indexing: str = "xy") -> list[Tensor]:
     shape = tuple(line.shape[0] for line in lines)
     made = []
     for at, line in enumerate(lines):
-        grid = line.reshape(tuple(-1 if i == at else 1 for i in range(len(lines)))).expand(shape)
+        grid = line.reshape(tuple(-1 if i == at else 1 for i in range(len(lines))))
+        grid = grid if sparse else grid.expand(shape)
         made.append(grid.transpose(0, 1) if indexing == "xy" and len(lines) > 1 else grid)
     return made
 

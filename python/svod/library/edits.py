@@ -145,7 +145,7 @@ def resize(x: Tensor, new_shape: int | Sequence[int], /) -> Tensor:
     return x.flatten().take(arange(size, device=device_of(x)) % many, 0).reshape(*shape)
 
 
-def trim_zeros(x: Tensor, trim: str = "fb", /, axis: Any = None) -> Tensor:
+def trim_zeros(x: Tensor, trim: str = "fb", /, axis: int | Sequence[int] | None = None) -> Tensor:
     """The tensor without zeros at the front, "f", and at the back, "b", of each axis, or of some; computed now.
 
     >>> import svod

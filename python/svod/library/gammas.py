@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from svod._place import made_beside
 from svod._svod import ArgumentError, ArgumentTypeError, DTypeError, Tensor, _operands, float64, where
 from svod.library.special import _BERNOULLI, digamma, erfc, lgamma
@@ -151,9 +153,9 @@ def polygamma(n: Any, x: Any, /) -> Tensor:
     """
     if isinstance(n, Tensor):
         n, x = x, n
-    if not isinstance(n, int) or isinstance(n, bool):
+    if isinstance(n, bool) or not isinstance(n, (int, np.integer)):
         raise ArgumentTypeError(f"polygamma: n: an integer is expected, not {n!r}")
-    (x,) = _operands(x)
+    (x,), n = _operands(x), int(n)
     if not 0 <= n <= _MOST:
         raise ArgumentError(f"polygamma: n: an order from 0 to {_MOST} is expected, not {n}")
     if n == 0:
