@@ -1,6 +1,7 @@
 """Reads do not cost a compile: what they compute is kept, positions are copied, numbers are written in place."""
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -59,6 +60,64 @@ def test_what_is_read_twice_is_kept_the_second_time() -> None:
     np.testing.assert_array_equal(rows[1].numpy(), first + 1)
     assert "mul" not in rows[2].graph()
     np.testing.assert_array_equal(rows[2].numpy(), first + 2)
+
+
+ORDERS: dict[str, Callable[[int], list[int]]] = {
+    "forward": lambda n: [*range(n)],
+    "backward": lambda n: [*range(n)][::-1],
+    "from both ends": lambda n: [i // 2 if i % 2 else n - 1 - i // 2 for i in range(n)],
+    "shuffled": lambda n: np.random.default_rng(3).permutation(n).tolist(),
+    "every other": lambda n: [*range(n - 1, -1, -2), *range(n - 2, -1, -2)],
+}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_list_of_results_is_read_in_any_order(order: str) -> None:
+    """Each is computed at most twice: were it computed for each that is read, there would be a schedule for each."""
+    size = 20 + [*ORDERS].index(order)
+    matrix, state, results, expected = draw(size, size) / 6, np.ones(size, np.float32), [], []
+    w, h = svod.Tensor(matrix).realize(), svod.ones(size)
+    for _ in range(60):
+        h, state = (w @ h).tanh(), np.tanh(matrix @ state)
+        results.append(h.sum())
+        expected.append(state.sum())
+    before = counts()
+    found = {i: float(results[i]) for i in ORDERS[order](60)}
+    assert since(before)[1] <= 16
+    np.testing.assert_allclose([found[i] for i in range(60)], expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("states", [7, 90])
+def test_a_path_is_traced_back(states: int) -> None:
+    moves, steps = draw(states, states), draw(60, states)
+    table, best, back = moves + 0, steps[0], []
+    of, by = svod.Tensor(moves).realize(), svod.Tensor(steps).realize()
+    d, pointers = by[0], []
+    for t in range(1, 60):
+        scores, table = d[:, None] + of, best[:, None] + moves
+        pointers.append(scores.argmax(0))
+        back.append(table.argmax(0))
+        d, best = scores.amax(0) + by[t], table.max(0) + steps[t]
+    before = counts()
+    state, at = int(d.argmax()), int(best.argmax())
+    for pointer, row in zip(reversed(pointers), reversed(back), strict=True):
+        state, at = int(pointer[state]), int(row[at])
+        assert state == at
+    assert since(before)[1] <= 8
+
+
+def test_what_nobody_asks_for_again_is_not_kept() -> None:
+    w, h, seen = svod.Tensor(draw(30, 30) / 6).realize(), svod.ones(30), []
+    for _ in range(40):
+        h = (w @ h).tanh()
+        seen.append(h.sum())
+    del h
+    last, first = seen[-1], seen[0]
+    del seen
+    last.item()
+    before = svod.memory()["CPU"]["live"]
+    first.item()
+    assert svod.memory()["CPU"]["live"] - before < 2**12
 
 
 def test_scores_of_attention_are_not_written() -> None:

@@ -6,7 +6,9 @@
 //! * what a handle names, if writing it costs little beside the run: a value is *small*, or no larger than the largest
 //!   memory that it is made of and written in a part of the run's time ([`LITTLE`]). Scores of an attention that
 //!   somebody has named are neither;
-//! * what an earlier run computed and this one would compute again, if reading it from memory takes no longer;
+//! * what an earlier run computed and this one would compute again, if reading it from memory takes no longer; of what it
+//!   computes again on the way to that, what is small and other expressions are made of: a program that reads a list of results
+//!   from the last one to the first asks for these next;
 //! * what a function of the host gave, and a loop that no derivative follows: these are in memory in any case, and dear to compute
 //!   again. All results of one step are computed at once, and those that something refers to are kept together.
 //!
@@ -19,8 +21,8 @@
 //! Costs are bytes moved; operations count as so many bytes as are moved meanwhile, as when kernels are cut. Where a run
 //! takes long, so that it matters how kernels are cut, what is named is kept only if the schedule with it moves
 //! little more than the one without; graphs of several devices are not compared. What follows from memory that may change or from
-//! variables is never kept. Decisions follow from the graph, from names and from counts of runs: they are the same in every
-//! run of a program.
+//! variables is never kept. Decisions follow from the graph, from names, from what else is made of its nodes and from counts of
+//! runs: they are the same in every run of a program.
 
 use rustc_hash::FxHashSet;
 use svod_device::host_memory;
@@ -45,7 +47,7 @@ const COMPARED: usize = 4;
 /// a kernel.
 const WHOLE: f64 = (1 << 22) as f64;
 
-/// Part of the machine's memory that a value may fill to be kept.
+/// Part of the machine's memory that a value may fill to be kept, and all those that are computed again.
 const SHARE: usize = 8;
 
 /// Operations for each element of what is neither elementwise nor a fold.
@@ -96,6 +98,8 @@ pub(crate) fn kept(graph: &Graph, config: &PrepareConfig) -> Result<Vec<NodeInde
     let Some(Facts { of: mut facts, apart }) = facts(graph) else { return Ok(Vec::new()) };
     let total: f64 = graph.roots().iter().map(|root| facts[*root as usize].cost).sum();
     let (mut room, most) = (LITTLE * total, (host_memory() / SHARE) as f64);
+    let mut left = most;
+    let elsewhere = if facts.iter().any(|fact| fact.steps > 0) { graph.read_elsewhere() } else { Vec::new() };
     for root in graph.roots() {
         let fact = &mut facts[*root as usize];
         (fact.part, fact.again, fact.is_root) = (1.0, true, true);
@@ -104,8 +108,10 @@ pub(crate) fn kept(graph: &Graph, config: &PrepareConfig) -> Result<Vec<NodeInde
     for at in (0..graph.len()).rev() {
         let (node, fact) = (&graph.nodes()[at], facts[at]);
         let named = fact.named || node.is_named();
+        let shared = elsewhere.get(at) == Some(&true) && (node.runs() > 0 || passes(node.op()));
         // What earlier runs computed is made of what they computed for it.
-        let mut again = fact.again && (fact.is_root || passes(node.op())) || !passes(node.op()) && node.runs() == 0;
+        let mut again =
+            (fact.again || shared) && (fact.is_root || passes(node.op())) || !passes(node.op()) && node.runs() == 0;
         let wanted = fact.part > 0.0 && (!apart || node.place().is_some());
         if fact.lasting && fact.found && wanted && !fact.is_root && !passes(node.op()) && !node.is_value() {
             let (own, beyond) = (bytes(node), (fact.cost - fact.dear) * (1.0 - fact.part));
@@ -113,15 +119,17 @@ pub(crate) fn kept(graph: &Graph, config: &PrepareConfig) -> Result<Vec<NodeInde
             let spares = small || 2.0 * own <= fact.cost && beyond <= WHOLE * f64::from(node.runs());
             let little = fact.part == 1.0 && 2.0 * own <= room && own <= fact.largest;
             let written = is_written(node);
+            let spared = node.runs() > 0 && own <= left && (fact.again && (spares || written) || shared && small);
             if own > most {
-                again |= fact.again;
-            } else if is_dear(node) || named && written || fact.again && node.runs() > 0 && (spares || written) {
+                again |= fact.again || shared;
+            } else if is_dear(node) || named && written || spared {
+                left -= own;
                 chosen.push(at as NodeIndex);
             } else if named && (small || little) {
                 room -= if small { 0.0 } else { 2.0 * own };
                 with_names.push(at as NodeIndex);
             } else {
-                again |= fact.again;
+                again |= fact.again || shared;
             }
         }
         // Of a mark, only the first operand is computed.

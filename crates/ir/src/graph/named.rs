@@ -1,10 +1,13 @@
-//! What is known of a node's future use: how many handles name it, and how often it was computed without being kept.
+//! What is known of a node's future use: how many handles name it, how often it was computed without being kept, and whether
+//! other expressions are made of it.
 //!
-//! A read computes values on its way. Which of them are worth memory is decided by what names them and by whether they
-//! were computed before; both are counted in the node, so that nothing has to be registered or searched.
+//! A read computes values on its way. Which of them are worth memory is decided by what names them, by whether they
+//! were computed before, and by what else is made of them; the first two are counted in the node, and the last one follows from
+//! how many handles to it there are, so that nothing has to be registered or searched.
 
 use super::op::Op;
 use super::uop::UOp;
+use super::walk::Graph;
 use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -68,5 +71,17 @@ impl UOp {
     /// Notes that a run computed the node on its way to something else.
     pub fn note_run(&self) {
         self.0.runs.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Graph {
+    /// For each node whether something that is not in the graph is made of it, and may be asked for; of roots whatever it is,
+    /// since who asks for them has them.
+    pub fn read_elsewhere(&self) -> Vec<bool> {
+        // The graph's own handle to each, and those of its operations.
+        let mut known = vec![1; self.len()];
+        self.iter().for_each(|(_, sources)| sources.iter().for_each(|source| known[*source as usize] += 1));
+        let beyond = |(node, known): (&UOp, usize)| Arc::strong_count(&node.0) > known + node.names() as usize;
+        self.nodes().iter().zip(known).map(beyond).collect()
     }
 }

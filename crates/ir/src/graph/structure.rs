@@ -1,7 +1,8 @@
 //! The structure of a graph as bytes: all that a read of it decides by, so that the next read like it decides nothing.
 //!
-//! It is what a [key](super::key) is made of and, for each operation, whether a handle names it and how many runs
-//! computed it: by these a read chooses what it keeps. It is for caches of this process, which compare it whole.
+//! It is what a [key](super::key) is made of and, for each operation, whether a handle names it, how many runs
+//! computed it and, once there were any, whether something else is made of it: by these a read chooses what it keeps. It is
+//! for caches of this process, which compare it whole.
 
 use super::key::{Bytes, Functions, Storages, hash_node};
 use super::leaf::LeafClass;
@@ -33,7 +34,9 @@ impl Structure {
         let mut bytes = Bytes::with_capacity(graph.len() * 64);
         let (mut storages, mut functions) = (Storages::default(), Functions::default());
         let mut looks_up = false;
-        for (node, sources) in graph.iter() {
+        let elsewhere =
+            if graph.nodes().iter().any(|node| node.runs() > 0) { graph.read_elsewhere() } else { Vec::new() };
+        for (at, (node, sources)) in graph.iter().enumerate() {
             if !is_plain(node) {
                 return None;
             }
@@ -43,7 +46,7 @@ impl Structure {
                 continue;
             }
             looks_up |= matches!(node.op(), Op::Take(_) | Op::Gather(_) | Op::Scatter(..));
-            (node.is_named(), node.runs()).hash(&mut bytes);
+            (node.is_named(), node.runs(), elsewhere.get(at)).hash(&mut bytes);
             hash_node(node.op(), sources, &Vec::new, &mut functions, &mut bytes);
         }
         graph.roots().hash(&mut bytes);
