@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import svod
+import svod.nn.functional as F
 
 # Signed zeros, NaN and infinities are structure: they stay in the code.
 FLOATS = [0.3, 0.7, 1.5, -0.0, 0.0, 2.0, 1.0, math.nan, 5.25, math.inf, -math.inf, -3.5, 1e-30, 0.5, 0.3]
@@ -150,6 +151,86 @@ def test_caches_that_are_cleared_and_a_switch() -> None:
             before = plans()
             (x * value - 4).numpy()
             assert plans() > before
+
+
+def schedules() -> int:
+    """Schedules that were made so far."""
+    return int(svod.compile_times().get("shard", (0, 0.0))[0])
+
+
+X = np.random.default_rng(5).standard_normal(50).astype(np.float32)
+CHANGING: dict[str, tuple[Callable[[Any, float], Any], Callable[[float], Any]]] = {
+    "quantile": (lambda x, i: x.quantile(i / 64), lambda i: np.quantile(X, i / 64)),
+    "nanquantile": (lambda x, i: svod.nanquantile(x, i / 64), lambda i: np.nanquantile(X, i / 64)),
+    "quantiles of rows": (
+        lambda x, i: svod.quantile(x.reshape(5, 10), i / 64, 1),
+        lambda i: np.quantile(X.reshape(5, 10), i / 64, 1),
+    ),
+    "pad": (lambda x, i: x.pad(((1, 2),), value=i), lambda i: np.pad(X, (1, 2), constant_values=i)),
+    "pad and fold": (lambda x, i: (x.pad(((1, 2),), value=i) * 2).sum(), lambda i: 2 * (X.sum() + 3 * i)),
+    "pad with integers": (
+        lambda x, i: (x > 0).int().pad(((1, 2),), value=int(i)),
+        lambda i: np.pad((X > 0).astype(np.int32), (1, 2), constant_values=int(i)),
+    ),
+    "sum of a constant": (lambda x, i: (svod.zeros(7) + i).sum(), lambda i: 7 * i),
+    "mean of a constant": (lambda x, i: svod.full((7,), i / 64).mean(), lambda i: i / 64),
+    "scan of a constant": (lambda x, i: svod.full((7,), i).cumsum(0), lambda i: np.arange(1, 8) * i),
+    "a constant of changing extent": (lambda x, i: svod.full((int(i) + 1,), int(i)).sum(), lambda i: (i + 1) * i),
+}
+
+
+@pytest.mark.parametrize("name", CHANGING)
+def test_numbers_of_all_kinds_become_arguments(name: str) -> None:
+    ours, theirs = CHANGING[name]
+    x, before, made = svod.Tensor(X), schedules(), []
+    for i in range(1, 60):
+        np.testing.assert_allclose(ours(x, float(i)).numpy(), theirs(float(i)), rtol=2e-6, atol=1e-6)
+        made.append(schedules() - before)
+    assert made[-1] <= 12 and made[-1] == made[-15], made
+
+
+def box(shape: tuple[int, ...], numbers: Any) -> tuple[slice, ...]:
+    """Bounds of a part that has at least two elements along each axis."""
+    ends = [sorted(numbers.choice(n // 2 + 1, 2, replace=False)) for n in shape]
+    return tuple(slice(int(2 * a), int(2 * b)) for a, b in ends)
+
+
+@pytest.mark.parametrize("shape", [(30,), (24, 30), (14, 12, 16)])
+def test_boxes_of_any_bounds_share_schedules(shape: tuple[int, ...]) -> None:
+    numbers = np.random.default_rng(7)
+    values = numbers.standard_normal(shape).astype(np.float32)
+    x, before, made = svod.Tensor(values).realize(), schedules(), []
+    for _ in range(120):
+        at = box(shape, numbers)
+        np.testing.assert_allclose(x[at].sum().item(), values[at].sum(dtype=np.float64), rtol=1e-4, atol=1e-3)
+        made.append(schedules() - before)
+    assert made[-1] <= 30 and made[-1] - made[80] <= 3, made
+
+
+def windows(n: int) -> Any:
+    return np.lib.stride_tricks.sliding_window_view(X, n)
+
+
+WINDOWS: dict[str, tuple[Callable[[Any, int], Any], Callable[[int], Any]]] = {
+    "unfold": (lambda x, n: x.unfold(0, n, 1).sum(-1), lambda n: windows(n).sum(-1)),
+    "fold of all": (lambda x, n: x.unfold(0, n, 1).sum(), lambda n: windows(n).sum()),
+    "mean": (lambda x, n: F.avg_pool1d(x[None, None], n, 1)[0, 0], lambda n: windows(n).mean(-1)),
+    "max": (lambda x, n: F.max_pool1d(x[None, None], n, 1)[0, 0], lambda n: windows(n).max(-1)),
+    "convolved": (
+        lambda x, n: F.conv1d(x[None, None], svod.Tensor(X[:n])[None, None])[0, 0],
+        lambda n: windows(n) @ X[:n],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+def test_windows_of_any_length_share_schedules(name: str) -> None:
+    ours, theirs = WINDOWS[name]
+    x, before, made = svod.Tensor(X).realize(), schedules(), []
+    for n in range(2, 46):
+        np.testing.assert_allclose(ours(x, n).numpy(), theirs(n), rtol=1e-4, atol=1e-4)
+        made.append(schedules() - before)
+    assert made[-1] <= 16, made
 
 
 def test_positions_and_extents_that_change_make_no_plans_in_the_end() -> None:

@@ -521,6 +521,56 @@ fn numbers_of_an_outline_are_replaced() {
 }
 
 #[test]
+fn fills_taps_and_folded_constants_are_numbers() {
+    let x = numbers(&[9]);
+    let number = |v: f64| Const::f64(DType::F32, v);
+    let padded = |fill: f64, taps: i64, folded: f64| {
+        let pad = x.pad([(Size::from(1), Size::from(2))], number(fill)).unwrap();
+        let total = UOp::full(number(folded), &shape(&[4])).unwrap().reduce(Monoid::Sum, &[0]).unwrap();
+        Graph::new(&[pad.window(0, taps, 1, 1).unwrap(), total])
+    };
+    let graph = padded(3.5, 4, 7.5);
+    let one = Outline::new(&graph);
+    assert_eq!(one.constants.iter().map(|c| (c.operand, c.value.as_f64())).collect::<Vec<_>>(), [(1, 3.5), (0, 7.5)]);
+    assert!(one.sizes.iter().any(|s| (s.role, s.value) == (Role::Taps, 4)));
+    assert_eq!(Outline::new(&padded(-2.5, 6, 1.0)).hash, one.hash);
+    for other in [padded(0.0, 4, 7.5), padded(f64::NEG_INFINITY, 4, 7.5), padded(3.5, 1, 7.5)] {
+        assert_ne!(Outline::new(&other).hash, one.hash);
+    }
+    let none = vec![None; one.sizes.len()];
+    let by = Replacements { constants: &[Some(numbers(&[])), Some(numbers(&[]))], sizes: &none };
+    let nodes = one.replace(&graph, &by).unwrap();
+    let roots: Vec<UOp> = graph.roots().iter().map(|root| nodes[*root as usize].clone()).collect();
+    let replaced = Graph::new(&roots);
+    assert_eq!(GraphKey::new(&replaced).unwrap().leaves.len(), 3);
+    // What is added is chosen by a mask, whose own fill is structure.
+    let pads: Vec<&Op> = replaced.nodes().iter().map(UOp::op).filter(|op| matches!(op, Op::Pad(..))).collect();
+    assert_eq!(pads.len(), 2);
+    assert!(pads.iter().all(|op| matches!(op, Op::Pad(_, fill) if *fill == Const::zero(fill.dtype()))));
+}
+
+#[test]
+fn what_is_read_elsewhere_is_known_by_its_handles() {
+    let x = numbers(&[9]);
+    let squared = mul(&x, &x);
+    let (id, roots) = (squared.id(), [add(&squared, &mul(&add(&x, &x), &squared))]);
+    let found = || {
+        let graph = Graph::new(&roots);
+        let at = graph.nodes().iter().position(|node| node.id() == id).unwrap();
+        (graph.read_elsewhere()[at], graph.nodes()[at].clone())
+    };
+    // The handle here is one more.
+    assert!(found().0);
+    drop(squared);
+    assert!(!found().0);
+    let other = add(&found().1, &x);
+    assert!(found().0);
+    drop(other);
+    let named = Named::new(found().1);
+    assert!(!found().0 && named.is_named());
+}
+
+#[test]
 fn reshapes_and_expansions_follow_their_operands() {
     let x = numbers(&[4, 6, 1]);
     let flat = x.reshape(shape(&[24])).unwrap();

@@ -20,7 +20,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::iter;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use svod_device::{Buffer, Cache, Device, DeviceError, DeviceSpec, Devices, MemoryStats};
 use svod_ir::graph::key::GraphKey;
@@ -53,6 +53,8 @@ pub struct Context {
     seen: Cache<ScheduleKey, Seen>,
     /// Bytes of `seen`.
     numbers: Arc<AtomicUsize>,
+    /// Whether some of `seen` had sizes with nothing in common.
+    unfit: AtomicBool,
     pub(crate) kernels: Cache<KernelKey, Arc<KernelCode>>,
     pub(crate) packs: PackCache,
     pub(crate) repeats: Repeats,
@@ -97,6 +99,7 @@ impl Context {
             schedules: Cache::new(SCHEDULE_CACHE),
             seen: Cache::new(SCHEDULE_CACHE),
             numbers: Arc::default(),
+            unfit: AtomicBool::default(),
             kernels: Cache::new(kernel_cache_size()),
             packs: PackCache::default(),
             repeats: Repeats::default(),
@@ -353,6 +356,19 @@ impl Context {
         Ok(self.seen_like(graph, &key, config)?.is_some())
     }
 
+    /// Whether a graph would have a schedule of its own, as others had that are the same but for sizes, which have nothing in
+    /// common.
+    ///
+    /// # Errors
+    /// Leaves that no run could read.
+    pub fn is_unfit(&self, graph: &Graph, config: &PrepareConfig) -> Result<bool> {
+        if !self.unfit.load(Ordering::Relaxed) {
+            return Ok(false);
+        }
+        let key = Pass::Key.time(|| GraphKey::new(graph))?;
+        Ok(self.seen_like(graph, &key, config)?.is_some_and(|(seen, outline)| seen.lock().is_unfit(&outline)))
+    }
+
     /// What is known of graphs that differ in numbers only from one that a read computes, and the outline of all of them;
     /// none where the graph has a schedule of its own.
     pub(crate) fn seen_like(
@@ -400,6 +416,7 @@ impl Context {
             });
             if !matches!(found, Some(WithArguments::Formed(_))) {
                 self.count(&mut record);
+                self.unfit.fetch_or(record.has_unfit(), Ordering::Relaxed);
             }
             drop(record);
             let mut found = found?;

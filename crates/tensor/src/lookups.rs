@@ -6,8 +6,9 @@
 
 use std::collections::HashMap;
 
-use svod_dtype::DType;
+use svod_dtype::{Const, DType};
 use svod_ir::alu::Alu;
+use svod_ir::graph::outline::uniform;
 use svod_ir::graph::walk::NodeIndex;
 use svod_ir::graph::{Graph, Leaf, Op, Origin, UOp};
 use svod_ir::kernel::Monoid;
@@ -238,7 +239,7 @@ fn in_memory(leaf: &Leaf) -> Result<Bounds> {
 
 /// Bounds of integer nodes, as far as a lookup needs them.
 fn all_bounds(graph: &Graph, inputs: &[Leaf], is_body: bool) -> Result<Vec<Bounds>> {
-    let needed = below_indices(graph);
+    let (needed, uniform) = (below_indices(graph), uniform(graph));
     let mut all: Vec<Bounds> = Vec::with_capacity(graph.len());
     for (i, (node, sources)) in graph.iter().enumerate() {
         let of = |s: usize| all[sources[s] as usize];
@@ -246,8 +247,9 @@ fn all_bounds(graph: &Graph, inputs: &[Leaf], is_body: bool) -> Result<Vec<Bound
             |bounds: Bounds| bounds.filter(|b| type_bounds(node.dtype()).is_some_and(|t| t.0 <= b.0 && b.1 <= t.1));
         let count = |size: &Size| i128::from(size.bounds().1);
         let both = |f: fn(Interval, Interval) -> Interval| of(0).zip(of(1)).map(|(a, b)| f(a, b));
+        let number = uniform[i].filter(|_| !node.dtype().is_float()).map(Const::as_i128);
         let bounds = match node.op() {
-            Op::Const(value) if !node.dtype().is_float() => Some((value.as_i128(), value.as_i128())),
+            _ if number.is_some() => number.map(|n| (n, n)),
             Op::Leaf(leaf) if needed[i] && node.dtype().is_int() && !is_body && !inputs.contains(leaf) => {
                 in_memory(leaf)?
             }

@@ -441,10 +441,22 @@ pub(crate) fn element(node: &UOp) -> Result<Option<Const>> {
 /// Copies the small parts of memory that a graph reads, so that its structure does not depend on where they are, and says
 /// whether there were any.
 pub(crate) fn copy_parts(graph: &Graph) -> Result<bool> {
+    Ok(has_parts(graph) && copy_parts_of(graph, MOST_COPIED, &small_view)?)
+}
+
+/// Copies larger ones as well, so that its structure depends on their extents only.
+pub(crate) fn copy_large_parts(graph: &Graph) -> Result<bool> {
+    copy_parts_of(graph, MOST_FOR_CODE, &view_of)
+}
+
+/// Whether a graph reads parts of anything.
+pub(crate) fn has_parts(graph: &Graph) -> bool {
+    graph.nodes().iter().any(|node| matches!(node.op(), Op::Shrink(_)))
+}
+
+/// Copies the parts of memory of so many bytes at most that a graph reads and that are a view.
+fn copy_parts_of(graph: &Graph, most: usize, view: &dyn Fn(&UOp) -> Option<(UOp, View)>) -> Result<bool> {
     let is_part = |op: &Op| matches!(op, Op::Shrink(_) | Op::Reshape(_) | Op::Permute(_) | Op::Flip(_) | Op::Pad(..));
-    if !graph.nodes().iter().any(|node| matches!(node.op(), Op::Shrink(_))) {
-        return Ok(false);
-    }
     // Movements over a leaf of memory.
     let mut over: Vec<Option<&Leaf>> = Vec::with_capacity(graph.len());
     for (node, sources) in graph.iter() {
@@ -458,7 +470,7 @@ pub(crate) fn copy_parts(graph: &Graph) -> Result<bool> {
     let mut read = vec![false; graph.len()];
     for at in (0..graph.len()).rev() {
         let node = &graph.nodes()[at];
-        let moves = over[at].is_some() && is_part(node.op()) && (!read[at] || small_view(node).is_some());
+        let moves = over[at].is_some() && is_part(node.op()) && (!read[at] || view(node).is_some());
         if !moves {
             graph.sources(at as NodeIndex).iter().for_each(|s| read[*s as usize] = true);
         }
@@ -467,14 +479,22 @@ pub(crate) fn copy_parts(graph: &Graph) -> Result<bool> {
     for (node, memory) in graph.nodes().iter().zip(&over).zip(&read).filter(|(_, read)| **read).map(|(both, _)| both) {
         let (Some(leaf), Some(count)) = (*memory, node.numel().as_usize()) else { continue };
         let Some(all) = leaf.shape().iter().product::<Size>().as_usize() else { continue };
-        if count == 0 || count >= all || count * node.dtype().bytes() > MOST_COPIED {
+        if count == 0 || count >= all || count * node.dtype().bytes() > most {
             continue;
         }
-        let (Some((copy, leaf)), Some(claim)) = (part(node)?, node.try_claim()) else { continue };
-        claim.force(made_of(&leaf, copy, node)?)?;
-        found = true;
+        let Some((base, view)) = view(node) else { continue };
+        found |= copy_view(node, &base, &view)?;
     }
     Ok(found)
+}
+
+/// Copies a view of memory that does not change, which becomes the value of the node that it is, and says whether it did.
+fn copy_view(node: &UOp, base: &UOp, view: &View) -> Result<bool> {
+    let Some((bytes, leaf)) = elements_of(base, view)? else { return Ok(false) };
+    let Some(claim) = node.try_claim() else { return Ok(false) };
+    let copy = Buffer::from_bytes(device_of(node)?.allocator(), leaf.dtype(), &bytes)?;
+    claim.force(made_of(&leaf, copy, node)?)?;
+    Ok(true)
 }
 
 /// Copies the parts of memory that a graph reads, or is, whose distances from one element to the next are in its code, and says
@@ -483,18 +503,14 @@ pub(crate) fn copy_steps_of(graph: &Graph) -> Result<bool> {
     let mut found = false;
     for node in graph.nodes().iter().filter(|node| is_stepped(node)) {
         let Some((base, view)) = view_of(node) else { continue };
-        let Some((bytes, leaf)) = elements_of(&base, &view)? else { continue };
-        let Some(claim) = node.try_claim() else { continue };
-        let copy = Buffer::from_bytes(device_of(node)?.allocator(), leaf.dtype(), &bytes)?;
-        claim.force(made_of(&leaf, copy, node)?)?;
-        found = true;
+        found |= copy_view(node, &base, &view)?;
     }
     Ok(found)
 }
 
 /// Whether a graph reads such parts.
 pub(crate) fn has_steps(graph: &Graph) -> bool {
-    graph.nodes().iter().any(|node| matches!(node.op(), Op::Shrink(_))) && graph.nodes().iter().any(is_stepped)
+    has_parts(graph) && graph.nodes().iter().any(is_stepped)
 }
 
 /// Whether a node is a part of memory with a distance from one element to the next that no shape tells.

@@ -187,6 +187,14 @@ fn compute(mut mine: Vec<Claim>, walked: Option<Graph>, config: &Arc<PrepareConf
     {
         return compute(mine, None, config);
     }
+    // Parts of other extents each have a schedule each, but for copies of them.
+    if structure.is_some()
+        && pieces::has_parts(&graph)
+        && Context::global().is_unfit(&graph, config)?
+        && pieces::copy_large_parts(&graph)?
+    {
+        return compute(mine, None, config);
+    }
     let done = compute_anew(mine, graph, structure.is_some(), config)?;
     if let (Some((graph, further)), Some(structure)) = (done, structure) {
         Context::global().note_read(structure, &graph, further, config);

@@ -564,7 +564,8 @@ def _parts(q: Any, x: Tensor) -> Tensor:
     if isinstance(q, Tensor):
         return q.cast("float64")
     parts = Tensor(q, "float64")
-    return parts.to(x.device) if isinstance(x.device, str) else parts
+    # A number is where it is needed.
+    return parts.to(x.device) if parts.ndim and isinstance(x.device, str) else parts
 
 
 def _check_parts(name: str, q: Any, most: int) -> None:

@@ -4,13 +4,14 @@
 //! An [`Outline`] is found in one linear walk, as a [key](super::key) is, and lists what it left out:
 //!
 //! * *constants*, by the operand that reads each: what is one node in two places counts twice, so that numbers that
-//!   are equal by accident make no other outline;
+//!   are equal by accident make no other outline; so is what a pad adds, but for 0;
 //! * *extents* and *starts* in the data of operations, where these do not follow from the operands: a reshape
 //!   that joins dimensions, or an expansion of what has that extent already, has no number of its own. A shrink is
-//!   known by where it starts and how long it is, a pad by where its source starts and how long the whole is.
+//!   known by where it starts and how long it is, a pad by where its source starts and how long the whole is;
+//! * *taps*: how many elements a window has.
 //!
 //! Kept are numbers that decide on structure: the extents 0 and 1, constants that are not finite, exponents of which
-//! rules of rewriting know a shorter way, and the taps of windows.
+//! rules of rewriting know a shorter way, and strides and dilations of windows.
 
 use super::key::{Bytes, Functions, Storages, hash_node};
 use super::op::{Op, Shape};
@@ -42,7 +43,7 @@ pub struct Outline {
 pub struct ConstantAt {
     /// The node that reads it.
     pub node: NodeIndex,
-    /// As which operand.
+    /// As which operand; of what a pad adds, as the second one.
     pub operand: usize,
     /// Its value.
     pub value: Const,
@@ -66,6 +67,8 @@ pub enum Role {
     Extent,
     /// From where on.
     Start,
+    /// How many elements a window has: code that knows them writes out what is done with each.
+    Taps,
 }
 
 /// What takes the places of an outline's numbers: as many of each as it lists; none leaves the number.
@@ -142,6 +145,12 @@ fn fields(op: &Op, sources: &Shapes<'_>) -> Fields {
             };
             by.iter().zip(sources[0]).flat_map(one).collect()
         }
+        Op::Window(_, size, ..) => [match extent(size) {
+            Field::Free(_, n) => Field::Free(Role::Taps, n),
+            kept => kept,
+        }]
+        .into_iter()
+        .collect(),
         _ => Fields::new(),
     }
 }
@@ -190,6 +199,7 @@ fn with_fields(op: &Op, old: &Shapes<'_>, sources: &Shapes<'_>, sizes: &[Option<
             };
             Op::Pad(sizes.chunks(2).zip(sources[0]).map(part).collect(), *fill)
         }
+        Op::Window(axis, size, stride, dilation) => Op::Window(*axis, first(&|| size.clone()), *stride, *dilation),
         _ => op.clone(),
     }
 }
@@ -230,11 +240,26 @@ fn role_of(op: &Op, operand: usize, value: Const, others: bool) -> Option<bool> 
     let may = match op {
         Op::Alu(Alu::Pow) => others && !SHORT_POWERS.contains(&value.as_f64()),
         Op::Alu(_) | Op::Take(_) | Op::Gather(_) | Op::Scatter(..) => others,
-        Op::Pad(..) => true,
+        // They may be all that there is.
+        Op::Pad(..) | Op::Reduce(..) | Op::Scan(..) => true,
         _ => false,
     };
     let divides = matches!(op, Op::Alu(Alu::IDiv | Alu::Rem | Alu::FloorDiv | Alu::FloorMod));
     (may && value.as_f64().is_finite()).then_some(divides && operand == 1 && value.dtype().is_int())
+}
+
+/// What a pad adds, where that may be any value: 0 is what joins and derivatives add.
+fn fill_of(op: &Op) -> Option<Const> {
+    let Op::Pad(_, fill) = op else { return None };
+    Some(*fill).filter(|fill| fill.as_f64().is_finite() && *fill != Const::zero(fill.dtype()))
+}
+
+/// A pad by what a 0-d value is.
+fn padded(op: &Op, source: &UOp, fill: &UOp) -> Result<UOp, GraphError> {
+    let Op::Pad(by, _) = op else { return UOp::new(op.clone(), std::slice::from_ref(source)) };
+    let within = UOp::full(Const::bool(true), source.shape_arc())?.pad(by.clone(), Const::bool(false))?;
+    let fill = fill.expand(within.shape_arc().clone())?;
+    UOp::alu(Alu::Where, &[within, source.pad(by.clone(), Const::zero(source.dtype()))?, fill])
 }
 
 /// The constants that nodes are everywhere: constants, such under movement that adds nothing, and what is computed with
@@ -281,7 +306,10 @@ impl Outline {
                 Op::Rand(_) | Op::Range(_) | Op::Expand(_) | Op::Reshape(_) | Op::Shrink(_) => {
                     (node.op().name(), &own).hash(&mut bytes);
                 }
-                Op::Pad(_, fill) => ("pad", fill, &own).hash(&mut bytes),
+                Op::Pad(_, fill) => {
+                    ("pad", fill_of(node.op()).is_none().then_some(fill), fill.dtype(), &own).hash(&mut bytes);
+                }
+                Op::Window(axis, _, stride, dilation) => ("window", axis, stride, dilation, &own).hash(&mut bytes),
                 Op::Sort(axis, descending, _) => ("sort", axis, descending, &own).hash(&mut bytes),
                 Op::ArgSort(axis, descending, _) => ("argsort", axis, descending, &own).hash(&mut bytes),
                 op => {
@@ -307,6 +335,9 @@ impl Outline {
                 if !(others && matches!(node.op(), Op::Alu(_))) {
                     found.add(graph.nodes()[*source as usize].shape().iter().map(extent), &mut bytes);
                 }
+            }
+            if let Some(value) = fill_of(node.op()) {
+                found.constants.push(ConstantAt { node: at as NodeIndex, operand: 1, value, costly: false });
             }
             found.add(fields(node.op(), &shapes(graph.nodes(), sources)), &mut bytes);
         }
@@ -357,10 +388,13 @@ impl Outline {
             }
             let mut own: SmallVec<[UOp; 3]> = sources.iter().map(|s| nodes[*s as usize].clone()).collect();
             let other = (0..sources.len()).find(|i| uniform[sources[*i] as usize].is_none());
+            let mut given = |operand: usize| -> Option<UOp> {
+                let here = |(c, _): &(&ConstantAt, &Option<UOp>)| c.node as usize == at && c.operand == operand;
+                constants.next_if(here).and_then(|(_, by)| by.clone())
+            };
             for (operand, source) in sources.iter().enumerate() {
                 let Some(value) = uniform[*source as usize] else { continue };
-                let here = |(c, _): &(&ConstantAt, &Option<UOp>)| c.node as usize == at && c.operand == operand;
-                let given = constants.next_if(here).and_then(|(_, by)| by.clone());
+                let given = given(operand);
                 let old = graph.nodes()[*source as usize].shape_arc();
                 let shape: Shape = match (node.op(), other) {
                     (Op::Alu(_), Some(other)) => own[other].shape_arc().clone(),
@@ -385,7 +419,12 @@ impl Outline {
             let new: Shapes<'_> = own.iter().map(UOp::shape).collect();
             let op = if fields.is_empty() { node.op().clone() } else { with_fields(node.op(), &old, &new, &sizes) };
             let same = op == *node.op() && own.iter().zip(sources).all(|(own, s)| *own == graph.nodes()[*s as usize]);
-            let made = if same { node.clone() } else { UOp::new(op, &own)? };
+            let fill = if fill_of(node.op()).is_some() { given(1) } else { None };
+            let made = match fill {
+                Some(fill) => padded(&op, &own[0], &fill)?,
+                None if same => node.clone(),
+                None => UOp::new(op, &own)?,
+            };
             made.inherit_origin(node);
             nodes.push(made);
         }

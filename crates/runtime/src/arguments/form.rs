@@ -148,6 +148,11 @@ impl Form {
         self.scheduled.strong_count() > 0
     }
 
+    /// Whether the graph of an outline is of it.
+    pub(super) fn fits(&self, outline: &Outline) -> bool {
+        self.is_known() && self.numbers.read(outline).is_some()
+    }
+
     pub(super) fn bytes(&self) -> usize {
         let numbers = bytes_of(&self.numbers.sizes) + bytes_of(&self.numbers.constants);
         numbers + size_of_val(&*self.leaves) + bytes_of(&self.nodes)

@@ -61,6 +61,8 @@ pub(crate) struct Record {
     fits: usize,
     /// The latest first.
     forms: VecDeque<Form>,
+    /// Whether sizes of some of its graphs had nothing in common with those before.
+    unfit: bool,
     /// Whether a graph with arguments could not be compiled.
     refused: bool,
     counted: Counted,
@@ -125,6 +127,11 @@ impl Entry {
         Entry { sizes: outline.sizes.iter().map(|s| s.value).collect(), latest, constants }
     }
 
+    /// Whether an outline has these sizes.
+    fn is_of(&self, outline: &Outline) -> bool {
+        self.sizes.iter().copied().eq(outline.sizes.iter().map(|size| size.value))
+    }
+
     fn bytes(&self) -> usize {
         bytes_of(&self.sizes) + bytes_of(&self.latest) + bytes_of(&self.constants)
     }
@@ -168,6 +175,18 @@ pub(crate) enum WithArguments {
 }
 
 impl Record {
+    /// Whether the graph of this outline would be compiled as it is, as others like it were whose sizes had nothing in common.
+    pub(crate) fn is_unfit(&self, outline: &Outline) -> bool {
+        let formed = || self.forms.iter().any(|form| form.fits(outline));
+        let modelled = || self.models.iter().any(|model| model.read(outline).is_some());
+        self.unfit && !formed() && !modelled() && !self.entries.iter().any(|entry| entry.is_of(outline))
+    }
+
+    /// Whether [`Record::is_unfit`] may hold of any graph.
+    pub(crate) fn has_unfit(&self) -> bool {
+        self.unfit
+    }
+
     /// Counts the record's bytes as part of a total, of which they are until the record is dropped. Gives the total.
     pub(crate) fn count(&mut self, total: &Arc<AtomicUsize>) -> usize {
         let entries = self.entries.iter().map(Entry::bytes).sum::<usize>();
@@ -221,8 +240,7 @@ impl Record {
         if let Some((at, values)) = self.models.iter().enumerate().find_map(|(i, m)| Some((i, m.read(outline)?))) {
             return made(self.models[at].apply(graph, outline, values, device)?);
         }
-        let same = |entry: &&mut Entry| entry.sizes.iter().copied().eq(outline.sizes.iter().map(|s| s.value));
-        if let Some(entry) = self.entries.iter_mut().find(same) {
+        if let Some(entry) = self.entries.iter_mut().find(|entry| entry.is_of(outline)) {
             let leaves = varying(graph, outline, &mut entry.constants);
             entry.latest = outline.constants.iter().map(|c| c.value).collect();
             if !leaves.contains(&true) {
@@ -238,11 +256,12 @@ impl Record {
             };
             return made(Made::new(graph, outline, nodes, constants, numbers, Vec::new())?);
         }
-        let others = self.models.iter().map(Model::latest).chain(&self.entries);
+        let others: Vec<&Entry> = self.models.iter().map(Model::latest).chain(&self.entries).collect();
         let fits = sizes && self.fits < MOST_FITS;
-        let fitted = if fits { sizes::fit(graph, outline, &others.collect::<Vec<_>>()) } else { None };
+        let fitted = if fits { sizes::fit(graph, outline, &others) } else { None };
         let Some((mut model, values)) = fitted.and_then(|model| model.read(outline).map(|values| (model, values)))
         else {
+            self.unfit |= others.len() > 1;
             self.entries.push_front(Entry::new(outline));
             self.entries.truncate(ENTRIES);
             return Ok(None);

@@ -4,7 +4,9 @@
 //! boundaries do in a sequence that grows: they are *linear* in a variable. A [`Model`] says for each number of an
 //! outline whether it stays, or of which variable it is which linear function, or of which two such functions it is the
 //! product, as the elements of a matrix are of its rows and columns. Positions vary independently; extents have to follow
-//! from one or two variables, and are taken to vary where none of them is four times another.
+//! from few variables, and are taken to vary where none of them is four times another. Numbers are taken to vary together
+//! where they did in all graphs that are remembered, as far as there is such a model: of few graphs alone, numbers that have
+//! nothing to do with one another may seem to.
 //!
 //! A variable's bounds are those at which all parts are inside of what they are parts of, found from
 //! the graph with the variable in place; extents grow up to a power of two, beyond which a new model is made.
@@ -13,6 +15,7 @@ use super::counted::bytes_of;
 use super::form::{Made, Number, Numbers};
 use super::{Entry, Values, constants_of, leaves_of, varying};
 use crate::error::Result;
+use smallvec::SmallVec;
 use svod_device::Device;
 use svod_dtype::{Const, DType};
 use svod_ir::graph::outline::{Outline, Replacements, Role};
@@ -21,8 +24,10 @@ use svod_ir::size::{BoundVariable, Size, Variable, gcd};
 
 /// Variables of a model at most.
 const MOST_VARIABLES: usize = 16;
-/// Of these, such as extents follow from: more are other problems, too.
-const MOST_EXTENTS: usize = 2;
+/// Of these, such as extents follow from, of a box of three dimensions as many: more are other problems, too.
+const MOST_EXTENTS: usize = 3;
+/// Graphs with other taps from which on these vary: code that knows them is up to several times as fast.
+const TAPS: usize = 4;
 /// Extents that are so many times others are different problems, for which different code is best.
 const FACTOR: i64 = 4;
 
@@ -171,18 +176,36 @@ pub(super) fn solve(
 
 /// The model of a graph and of others before it, the latest first, where there is one.
 pub(super) fn fit(graph: &Graph, outline: &Outline, others: &[&Entry]) -> Option<Model> {
-    for (i, first) in others.iter().enumerate() {
-        let positions_only = differing(outline, first).all(|at| outline.sizes[at].role == Role::Start);
-        let drafts = if positions_only {
-            draft(outline, &[*first]).into_iter().collect::<Vec<_>>()
-        } else {
-            others[i + 1..].iter().filter_map(|second| draft(outline, &[*first, *second])).collect()
-        };
-        if let Some(model) = drafts.into_iter().find_map(|draft| draft.bounded(graph, outline)) {
-            return Some(model);
-        }
+    let differs =
+        |entry: &Entry, role: fn(Role) -> bool| differing(outline, entry).any(|at| role(outline.sizes[at].role));
+    let bounded = |others: &[&Entry]| draft(outline, others)?.bounded(graph, outline);
+    // What only begins elsewhere.
+    let moved: Vec<&Entry> =
+        others.iter().copied().filter(|entry| !differs(entry, |role| role != Role::Start)).collect();
+    if let Some(model) = bounded(&moved).or_else(|| moved.iter().find_map(|first| bounded(&[*first]))) {
+        return Some(model);
     }
-    None
+    if (1..TAPS).contains(&others.iter().filter(|entry| differs(entry, |role| role == Role::Taps)).count()) {
+        return None;
+    }
+    let near: Vec<&Entry> = others.iter().copied().filter(|entry| is_near(outline, entry)).collect();
+    if near.len() > 2
+        && let Some(model) = bounded(&near)
+    {
+        return Some(model);
+    }
+    let mut pairs = others.iter().enumerate().flat_map(|(i, a)| others[i + 1..].iter().map(move |b| [*a, *b]));
+    pairs.find_map(|pair| bounded(&pair))
+}
+
+/// Whether the extents of an outline and of an entry are those of like problems.
+fn is_near(outline: &Outline, entry: &Entry) -> bool {
+    let mut sizes = outline.sizes.iter().zip(&entry.sizes);
+    sizes.all(|(at, other)| at.role == Role::Start || are_near(at.value, *other))
+}
+
+fn are_near(a: i64, b: i64) -> bool {
+    a.max(b) < FACTOR.saturating_mul(a.min(b))
 }
 
 /// The numbers in which an outline and an entry differ.
@@ -197,47 +220,47 @@ struct Draft {
 }
 
 /// How a number differs from what it was in others: `along * factor`, where `along` begins with a positive number and has no
-/// common divisor. What differs from a single other is only known to go with what differs by as much.
-#[derive(Clone, Copy, PartialEq)]
+/// common divisor. What was one number in all others is only known to go with what differs by as much.
+#[derive(Clone, PartialEq)]
 struct Difference {
-    along: [i64; 2],
+    along: Along,
     factor: i64,
 }
 
-fn difference(value: i64, others: [i64; 2]) -> Option<Difference> {
-    let [a, b] = [value.checked_sub(others[0])?, value.checked_sub(others[1])?];
-    let divisor = i64::try_from(gcd(a.unsigned_abs(), b.unsigned_abs())).ok()?;
-    if divisor == 0 {
-        return Some(Difference { along: [0, 0], factor: 0 });
-    }
-    let divisor = if others[0] == others[1] { 1 } else { divisor };
-    let factor = if (if a == 0 { b } else { a }) < 0 { -divisor } else { divisor };
-    Some(Difference { along: [a / factor, b / factor], factor })
+/// A number for each of some graphs.
+type Along = SmallVec<[i64; 4]>;
+
+fn difference(value: i64, others: impl Iterator<Item = i64>) -> Option<Difference> {
+    let by: Along = others.map(|other| value.checked_sub(other)).collect::<Option<_>>()?;
+    let Some(first) = by.iter().find(|by| **by != 0) else { return Some(Difference { along: by, factor: 0 }) };
+    let divisor = by.iter().fold(0, |divisor, by| gcd(divisor, by.unsigned_abs()));
+    let divisor = if by.iter().all(|other| other == first) { 1 } else { i64::try_from(divisor).ok()? };
+    let factor = if *first < 0 { -divisor } else { divisor };
+    Some(Difference { along: by.iter().map(|by| by / factor).collect(), factor })
 }
 
-/// The model of a graph and one or two others; none where more varies than a variable says.
+/// The model of a graph and others; none where there is none, and where more varies than a variable says.
 fn draft(outline: &Outline, others: &[&Entry]) -> Option<Draft> {
-    let [first, last] = [others.first()?, others.last()?];
-    let of = |at: usize| difference(outline.sizes[at].value, [first.sizes[at], last.sizes[at]]);
+    let first = others.first()?;
+    let of = |at: usize| difference(outline.sizes[at].value, others.iter().map(|other| other.sizes[at]));
     let differences: Vec<Difference> = (0..outline.sizes.len()).map(of).collect::<Option<_>>()?;
-    let products = products(outline, first, last);
+    let products = products(outline, others);
     let linear = || (0..outline.sizes.len()).filter(|&at| products[at].is_none() && differences[at].factor != 0);
-    let mut classes: Vec<[i64; 2]> = Vec::new();
+    let mut classes: Vec<&Along> = Vec::new();
     for d in linear().map(|at| &differences[at]) {
-        if !classes.contains(&d.along) {
-            classes.push(d.along);
+        if !classes.contains(&&d.along) {
+            classes.push(&d.along);
         }
         if classes.len() > MOST_VARIABLES {
             return None;
         }
     }
-    let extents = |class: &&[i64; 2]| {
-        linear().any(|at| differences[at].along == **class && outline.sizes[at].role == Role::Extent)
-    };
+    let extents =
+        |class: &&&Along| linear().any(|at| differences[at].along == ***class && outline.sizes[at].role != Role::Start);
     let alike = |at: usize| {
-        let all = [outline.sizes[at].value, first.sizes[at], last.sizes[at]];
-        let (least, most) = (*all.iter().min().unwrap_or(&0), *all.iter().max().unwrap_or(&0));
-        products[at].is_some() || outline.sizes[at].role == Role::Start || most < FACTOR.saturating_mul(least)
+        let size = &outline.sizes[at];
+        let near = || others.iter().all(|other| are_near(size.value, other.sizes[at]));
+        products[at].is_some() || size.role == Role::Start || near()
     };
     let several = classes.iter().filter(extents).count() > MOST_EXTENTS;
     if classes.is_empty() || several || !(0..outline.sizes.len()).all(alike) {
@@ -249,19 +272,19 @@ fn draft(outline: &Outline, others: &[&Entry]) -> Option<Draft> {
     for class in &classes {
         let own = || {
             let all = linear().map(|at| (&differences[at], &outline.sizes[at]));
-            all.filter(|(d, _)| d.along == *class)
+            all.filter(|(d, _)| d.along == **class)
         };
         let (least, size) = own().min_by_key(|(d, _)| (d.factor.unsigned_abs(), d.factor < 0))?;
         let all = own().all(|(d, _)| d.factor % least.factor == 0);
         values.push(if all { size.value } else { 0 });
         units.push(if all { least.factor } else { 1 });
     }
-    let follows = |d: Difference, value: i64| -> Option<Linear> {
-        let variable = classes.iter().position(|along| *along == d.along)?;
+    let follows = |d: &Difference, value: i64| -> Option<Linear> {
+        let variable = classes.iter().position(|along| **along == d.along)?;
         let factor = d.factor / units[variable];
         Some(Linear { variable, base: value.checked_sub(factor.checked_mul(values[variable])?)?, factor })
     };
-    let line = |at: usize| follows(differences[at], outline.sizes[at].value);
+    let line = |at: usize| follows(&differences[at], outline.sizes[at].value);
     let law = |at: usize| match products[at] {
         Some((a, b)) => Some(Law::Product(line(a)?, line(b)?)),
         None if differences[at].factor == 0 => None,
@@ -269,11 +292,10 @@ fn draft(outline: &Outline, others: &[&Entry]) -> Option<Draft> {
     };
     let sizes = (0..outline.sizes.len()).map(law).collect();
     let position = |at: usize, value: Const| -> Option<Linear> {
-        let all = [value, first.latest[at], last.latest[at]];
-        let [value, a, b] = all.map(Const::as_i64);
-        let d = difference(value, [a, b]).filter(|d| all[0].dtype() == DType::I64 && d.factor != 0)?;
-        let unit = units[classes.iter().position(|along| *along == d.along)?];
-        if d.factor % unit == 0 { follows(d, value) } else { None }
+        let before = others.iter().map(|other| other.latest[at].as_i64());
+        let d = difference(value.as_i64(), before).filter(|d| value.dtype() == DType::I64 && d.factor != 0)?;
+        let unit = units[classes.iter().position(|along| **along == d.along)?];
+        if d.factor % unit == 0 { follows(&d, value.as_i64()) } else { None }
     };
     let positions = outline.constants.iter().enumerate().map(|(i, at)| position(i, at.value)).collect();
     let mut constants = first.constants.clone();
@@ -284,15 +306,20 @@ fn draft(outline: &Outline, others: &[&Entry]) -> Option<Draft> {
     Some(Draft { model, values })
 }
 
-/// For each size the two sizes whose product it was in all of three graphs, where all of them differ and neither of the
-/// two is a product itself.
-fn products(outline: &Outline, first: &Entry, last: &Entry) -> Vec<Option<(usize, usize)>> {
-    let of = |at: usize| [outline.sizes[at].value, first.sizes[at], last.sizes[at]];
+/// For each size the two sizes whose product it was in all of several graphs, where it differs from each to the next and
+/// neither of the two is a product itself.
+fn products(outline: &Outline, others: &[&Entry]) -> Vec<Option<(usize, usize)>> {
+    let of = |at: usize| -> Along {
+        std::iter::once(outline.sizes[at].value).chain(others.iter().map(|other| other.sizes[at])).collect()
+    };
     let mut found = vec![None; outline.sizes.len()];
     let mut distinct: Vec<usize> = Vec::new();
     for at in (0..outline.sizes.len()).filter(|&at| outline.sizes[at].role == Role::Extent) {
         let values = of(at);
-        if values[0] != values[1] && values[1] != values[2] && distinct.iter().all(|&other| of(other) != values) {
+        if others.len() > 1
+            && values.windows(2).all(|pair| pair[0] != pair[1])
+            && distinct.iter().all(|&other| of(other) != values)
+        {
             distinct.push(at);
         }
         if distinct.len() > MOST_VARIABLES {
@@ -328,7 +355,7 @@ impl Draft {
         let nodes = self.model.nodes(graph, outline, &exact, none()).ok()?;
         let mut bounds = vec![(i64::from(i32::MIN), i64::from(i32::MAX)); exact.len()];
         for (law, at) in self.model.sizes.iter().zip(&outline.sizes) {
-            if let (Some(law), Role::Extent) = (law, at.role) {
+            if let (Some(law), Role::Extent | Role::Taps) = (law, at.role) {
                 let size = law.of(&exact);
                 let most = u64::try_from(at.value).ok()?.checked_mul(2)?.checked_next_power_of_two()?;
                 narrow(&mut bounds, &exact, &(&size - 2));
