@@ -23,10 +23,9 @@ def plan() -> svod.ExecutionPlan:
     return (given + 1).prepare(inputs=[given])
 
 
-def twice_prepared() -> svod.ExecutionPlan:
+def twice_prepared() -> list[svod.ExecutionPlan]:
     y = x + 1
-    y.prepare()
-    return y.prepare()
+    return [y.prepare(), y.prepare()]
 
 
 BUILD: list[tuple[str, Callable[[], Any], type[Exception], type[Exception], str]] = [
@@ -78,7 +77,7 @@ BUILD: list[tuple[str, Callable[[], Any], type[Exception], type[Exception], str]
     ("no inputs in memory", lambda: svod.prepare(x), svod.Error, ValueError, "nothing is pending"),
     ("number as matrix", lambda: x @ 3, svod.ShapeError, ValueError, "a number has no dimension to sum over"),
     ("matrix of a number", lambda: 3 @ x, svod.ShapeError, ValueError, r"`\*` multiplies by one"),
-    ("prepared twice", lambda: twice_prepared(), svod.StaleError, RuntimeError, "`execute` that plan"),
+    ("prepared twice", lambda: twice_prepared(), svod.ArgumentError, ValueError, "prepared before and has not run"),
     ("threads", lambda: svod.set_threads(0), svod.Error, ValueError, "not 0"),
     ("threads", lambda: svod.set_threads(-1), svod.ArgumentError, ValueError, "not -1"),
     ("threads", lambda: svod.set_threads(10**12), svod.ArgumentError, ValueError, "from 1 to 1024 threads"),
@@ -501,8 +500,9 @@ def failed_custom() -> None:
 
 def unwritten() -> None:
     value = svod.Tensor([1.0, 2.0, 3.0]) * 2
-    value.prepare()
+    plan = value.prepare()
     value.numpy()
+    plan.execute()
 
 
 KINDS: list[tuple[str, type[Exception], Callable[[], Any]]] = [

@@ -1,8 +1,9 @@
 """Random sequences over several plans and instances, against values that never change.
 
 Only the tensor given to `prepare` and `plan.outputs[i]` follow a plan. Whatever else is taken of them, by any way, has
-the value of the run that it saw, or of the next one that succeeds if there was none. Integers are exact, so that a
-stale, torn or aliased result shows at once. A failure names the seed and the steps that led to it.
+the value of the run that it saw, or of the next one that succeeds if there was none; of a plan that is dropped before
+any, what it was made of. Integers are exact, so that a stale, torn or aliased result shows at once. A failure names the
+seed and the steps that led to it.
 """
 
 from __future__ import annotations
@@ -70,12 +71,21 @@ class Instance:
         self.shown: list[np.ndarray] | None = None
         self.handles = list(plan.outputs)
         self.awaited = [Value(lambda: np.empty(0)) for _ in self.handles]
+        # What the outputs are if no run ever succeeds: other instances have no expressions.
+        self.made_of: list[np.ndarray] | None = None
 
     def ran(self) -> None:
+        self.made_of = None
         self.shown = self.source.runs(self.inputs, self.rows)
         for value, array in zip(self.awaited, self.shown, strict=True):
             value.array = array.copy()
         self.awaited = [Value(lambda: np.empty(0)) for _ in self.handles]
+
+    def drop(self) -> None:
+        """There is no further run."""
+        del self.plan
+        for value, array in zip(self.awaited, self.made_of or [], strict=False):
+            value.array = array.copy()
 
     def seen(self, i: int) -> Value:
         """What is made of output `i` now."""
@@ -250,7 +260,7 @@ class Machine:
         if len(self.live) > 1:
             self.live.pop(self.random.randrange(len(self.live)))
         if len(self.plans) > 1 and self.chance(0.5):
-            self.plans.pop(self.random.randrange(len(self.plans)))
+            self.plans.pop(self.random.randrange(len(self.plans))).drop()
         if self.held and self.chance(0.5):
             self.held.pop(self.random.randrange(len(self.held)))
 
@@ -294,14 +304,16 @@ class Machine:
         later = (tensors[0] + 1 for _ in range(1))
         plan = svod.prepare(*tensors, inputs=inputs)
         instance = Instance(plan, source, fresh[: len(inputs)], 2)
+        instance.made_of = source.runs(fresh, 2)
+        del plan
         # The tensors given are handles that follow the plan as its outputs do.
-        instance.handles = [self.random.choice(pair) for pair in zip(tensors, plan.outputs, strict=True)]
+        instance.handles = [self.random.choice(pair) for pair in zip(tensors, instance.plan.outputs, strict=True)]
         self.add(next(later), Value(lambda a: a + 1, instance.seen(0)))
         for given, array in zip(inputs, fresh, strict=False):
             self.add(given, known(array))
         self.plans.append(instance)
         if len(self.plans) > PLANS:
-            self.plans.pop(self.random.randrange(len(self.plans) - 1))
+            self.plans.pop(self.random.randrange(len(self.plans) - 1)).drop()
 
     def prepare_awaited(self) -> None:
         """What has no value yet cannot be part of a plan."""
@@ -314,7 +326,7 @@ class Machine:
         of = self.random.choice(self.plans)
         self.plans.append(Instance(of.plan.instance(), of.source, [a.copy() for a in of.inputs], of.rows))
         if len(self.plans) > PLANS:
-            self.plans.pop(0)
+            self.plans.pop(0).drop()
 
     def execute(self) -> None:
         instance = self.random.choice(self.plans)

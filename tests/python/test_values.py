@@ -183,6 +183,65 @@ def test_what_is_built_before_the_first_run_has_its_value() -> None:
     np.testing.assert_array_equal(y.numpy(), array(18))
 
 
+def test_a_plan_that_is_dropped_before_it_ran_leaves_what_it_was_made_of() -> None:
+    x, y, p = doubled()
+    early, copy = y + 1, y.clone()
+    del p
+    x[0] = 7.0
+    twice = 2 * np.arange(N, dtype=np.float32)
+    for tensor, value in ((early, twice + 1), (copy, twice), (y, twice), (y * 2, 2 * twice)):
+        np.testing.assert_array_equal(tensor.numpy(), value)
+    _, y, p = doubled()
+    later = y + 1
+    del p
+    q = later.prepare()
+    q.execute()
+    np.testing.assert_array_equal(later.numpy(), twice + 1)
+    # Again as an expression of its input.
+    x, y, p = doubled()
+    with pytest.raises(svod.ArgumentError, match=r"output 0, float32\[\d+\], is that of a plan which was prepared"):
+        y.prepare(inputs=[x])
+    del p
+    p = y.prepare(inputs=[x])
+    p.execute(array(5))
+    np.testing.assert_array_equal(y.numpy(), array(10))
+    with pytest.raises(svod.ArgumentError, match=r"output 0 is that of a plan which .* of its latest run"):
+        y.prepare(inputs=[x])
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "int8", "bool"])
+def test_several_outputs_of_a_plan_that_is_dropped(dtype: str) -> None:
+    values = np.arange(6).astype(dtype)
+    x = svod.Tensor(values)
+    y, z = x + x, x.flip(0)
+    p = svod.prepare(y, z, inputs=[x])
+    handles = p.outputs
+    del p
+    np.testing.assert_array_equal(y.numpy(), values + values)
+    np.testing.assert_array_equal(z.numpy(), values[::-1])
+    np.testing.assert_array_equal(handles[1].numpy(), values[::-1])
+    spread = svod.Tensor(array(1)).shard(["CPU", "CPU:1"], axis=0).realize()
+    doubled = spread * 2
+    p = doubled.prepare(inputs=[spread])
+    early = doubled + 1
+    del p
+    np.testing.assert_array_equal(early.numpy(), array(3))
+    np.testing.assert_array_equal(doubled.numpy(), array(2))
+
+
+def test_a_plan_of_which_no_run_succeeded_leaves_what_it_was_made_of() -> None:
+    fails, _, y, p = failing()
+    early = y + 1
+    fails[0] = True
+    with pytest.raises(RuntimeError, match="by request"):
+        p.execute()
+    fails[0] = False
+    with pytest.raises(svod.StaleError):
+        early.numpy()
+    del p
+    np.testing.assert_array_equal(early.numpy(), array(3))
+
+
 def failing() -> tuple[list[bool], svod.Tensor, svod.Tensor, svod.ExecutionPlan]:
     """A switch for errors, an input, a value of it by way of a function, and its plan."""
     fails = [False]

@@ -57,6 +57,11 @@ fn awaited(node: &UOp) -> Option<&Awaited> {
     node.op().leaf().filter(|leaf| leaf.class() == LeafClass::Awaited)?.downcast()
 }
 
+/// Whether a node is what the next run of a plan will write, and none is at work.
+pub(crate) fn is_awaited(node: &UOp) -> bool {
+    node.parts().is_ok_and(|parts| parts.iter().any(|part| awaited(part).is_some() && !part.is_value()))
+}
+
 /// Waits for what a graph awaits from runs that are at work, and says whether there was anything: then the graph is
 /// another one now.
 ///
@@ -65,13 +70,20 @@ fn awaited(node: &UOp) -> Option<&Awaited> {
 pub(crate) fn await_runs(graph: &Graph) -> Result<bool> {
     let mut any = false;
     for node in graph.nodes() {
-        if let Some(run) = awaited(node) {
-            run.wait(&is_stopped)?;
-            if !node.is_value() {
-                return Err(unwritten(node));
-            }
-            any = true;
+        let Some(run) = awaited(node) else { continue };
+        run.wait(&is_stopped)?;
+        if !node.is_value() {
+            // Of a plan that was dropped before it ran, it is what that would have computed.
+            let Some(expression) = run.instead() else { return Err(unwritten(node)) };
+            let value = value_of(expression)?;
+            // It is computed with the extents that the output has, where these are variables.
+            let known = value.op().leaf().filter(|_| value.shape() != node.shape());
+            let shaped = |leaf: &Leaf| {
+                UOp::leaf(Leaf::new(leaf.data().clone(), leaf.offset(), leaf.dtype(), node.shape_arc().clone()))
+            };
+            node.force(known.map(shaped).transpose()?.unwrap_or(value.clone()))?;
         }
+        any = true;
     }
     Ok(any)
 }

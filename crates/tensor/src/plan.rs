@@ -27,7 +27,8 @@ use crate::trace::SizeValues;
 impl Tensor {
     /// Prepares the computation of this value: schedules, compiles and allocates, but does not run.
     /// The tensor then stands for the plan's output, which each [`Plan::execute`] writes; others
-    /// that share the expression stay as they are. `inputs` are tensors in memory that runs may be
+    /// that share the expression stay as they are. Where the plan is dropped before a run has succeeded, it stands for the
+    /// expression again. `inputs` are tensors in memory that runs may be
     /// given anew; all other memory is constant.
     ///
     /// ```
@@ -85,7 +86,10 @@ impl Tensor {
         config: &PrepareConfig,
     ) -> Result<Plan> {
         check_pending(tensors, inputs)?;
-        prepare(tensors, inputs, true, written, config)
+        let plan = prepare(tensors, inputs, true, written, config)?;
+        // The tensors are those of a trace, which nobody reads.
+        plan.plan.stands_for(Vec::new());
+        Ok(plan)
     }
 }
 
@@ -162,7 +166,15 @@ fn prepare(
         given.push(Input { dtype, shape, sharding: tensor.sharding(), parts: start..leaves.len() });
     }
     let mut roots = Vec::with_capacity(tensors.len());
-    for tensor in tensors {
+    for (i, tensor) in tensors.iter().enumerate() {
+        if tensor.follows() && output::is_awaited(&tensor.uop()) {
+            let message = format!(
+                "output {i}, {}, is that of a plan which was prepared before and has not run: run or drop that plan, or build \
+                 the expression anew",
+                tensor.described()
+            );
+            return Err(TensorError::value("prepare", message));
+        }
         output::await_run(&tensor.uop())?;
         let node = tensor.uop();
         let of_input = node.parts()?.iter().filter_map(viewed).any(|leaf| input_of_elements(&leaf, &leaves).is_some());
@@ -208,6 +220,7 @@ fn prepare(
         let (tensors, outputs) = (tensors.len(), plan.output_count().saturating_sub(lookups.flags()));
         return Err(svod_runtime::Error::BatchMismatch { tensors, outputs }.into());
     }
+    plan.stands_for(all.clone());
     let flags = places.drain(distinct.len()..).map(|place| place.start).collect();
     let places = of_root.iter().map(|of| places[*of].clone());
     let follower = |node: &UOp, parts: Range<usize>| -> Result<Output> {
@@ -271,10 +284,14 @@ fn check_read(graph: &Graph, tensors: &[&Tensor], inputs: &[Input], leaves: &[Le
     let Some(i) = inputs.iter().position(unread) else { return Ok(()) };
     let why = match tensors.iter().position(|tensor| tensor.is_realized()) {
         _ if uniform[i] => "it was a constant when the expression was built: realize it before that".to_owned(),
+        Some(at) if tensors[at].follows() => format!(
+            "output {at} is that of a plan which was prepared before, and has the value of its latest run: build its expression \
+             anew"
+        ),
         Some(at) => format!(
             "output {at} was computed before, so that its expression is gone: build it anew and prepare it before it is read"
         ),
-        None => "they were built of an earlier value of it, or of another tensor".to_owned(),
+        None => "the outputs were built of an earlier value of it, or of another tensor".to_owned(),
     };
     let given = show_typed(inputs[i].dtype, &inputs[i].shape);
     let message =

@@ -1,7 +1,7 @@
 //! Making instances of a plan.
 
 use super::builder::Role;
-use super::output::{Content, PlanOutput};
+use super::output::{Content, PlanOutput, Written};
 use super::run::Run;
 use super::{ExecutionPlan, Shared};
 use crate::error::Result;
@@ -32,7 +32,7 @@ pub(super) fn plan(
     let content = Content::new(&shared.ops);
     let output = |(i, at): (usize, &usize)| {
         let given = shared.roles[*at] == Role::Given;
-        let output = PlanOutput::new(buffers[*at].clone(), shared.output_shapes.get(i), given, &content);
+        let output = PlanOutput::new(i, buffers[*at].clone(), shared.output_shapes.get(i), given, &content);
         if !shared.vars.is_empty() {
             output.begin(Some(&run.values(&shared).into()));
         }
@@ -41,7 +41,8 @@ pub(super) fn plan(
     let outputs = shared.outputs.iter().enumerate().map(output).collect();
     // A plan without ops has its results from the start.
     content.set_valid(shared.ops.is_empty());
-    Ok(ExecutionPlan { shared, outputs, inputs, run: Mutex::new(run), content, profile: Mutex::new(None), buffers })
+    let (run, content) = (Mutex::new(run), Written::new(content));
+    Ok(ExecutionPlan { shared, outputs, inputs, run, content, profile: Mutex::new(None), buffers })
 }
 
 /// Another instance with memory of its own, save what comes from outside.

@@ -46,7 +46,7 @@ use crate::error::{Error, Result};
 use crate::memory::Memory;
 use crate::pool::Pool;
 use order::Order;
-use output::Content;
+use output::Written;
 use parking_lot::Mutex;
 use reentry::{Holding, Running, is_running};
 use run::Run;
@@ -54,7 +54,7 @@ use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 use std::sync::Arc;
 use svod_device::{Buffer, DeviceSpec, StorageId};
-use svod_ir::graph::{Leaf, Shape};
+use svod_ir::graph::{Leaf, Shape, UOp};
 use svod_ir::size::{BoundVariable, Variable};
 
 /// What all instances of a plan share.
@@ -112,7 +112,7 @@ pub struct ExecutionPlan {
     outputs: Vec<Arc<PlanOutput>>,
     inputs: Vec<Arc<Memory>>,
     run: Mutex<Run>,
-    content: Arc<Content>,
+    content: Written,
     profile: Mutex<Option<Profile>>,
 }
 
@@ -364,6 +364,12 @@ impl ExecutionPlan {
     /// The outputs as what follows the plan, and gives the memory of its latest run.
     pub fn output_cells(&self) -> &[Arc<PlanOutput>] {
         &self.outputs
+    }
+
+    /// Says what its outputs are, by position, as long as no run has succeeded: handles that follow the plan, and what was made
+    /// of them, are made of these once the plan is dropped.
+    pub fn stands_for(&self, expressions: Vec<UOp>) {
+        self.content.set_expressions(expressions);
     }
 
     /// The inputs, writable between runs. While another thread may run the plan,

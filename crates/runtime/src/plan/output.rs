@@ -7,8 +7,10 @@
 //!
 //! While there is no value, before the first run, after one that failed, and while one is at work, what is made of an
 //! output is [`Awaited`]: a node without a value, which the end of the next run that succeeds forces to the memory of that
-//! run. Nobody waits to build an expression; who reads it waits for a run that is at work, and is told if there is none.
+//! run. Nobody waits to build an expression; who reads it waits for a run that is at work, and is told if there is none. Where
+//! the instance is dropped before any, its outputs are the expressions that it was made of ([`ExecutionPlan::stands_for`]).
 //!
+//! [`ExecutionPlan::stands_for`]: super::ExecutionPlan::stands_for
 //! [`Storage::share`]: svod_device::Storage::share
 //! [`Storage::own`]: svod_device::Storage::own
 
@@ -17,6 +19,8 @@ use super::reentry::{Holder, is_running};
 use crate::error::Result;
 use crate::memory::Memory;
 use parking_lot::{Mutex, RwLock, RwLockWriteGuard};
+use std::mem;
+use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use svod_device::{Block, Buffer};
@@ -43,6 +47,41 @@ struct State {
     valid: bool,
     /// Whether somebody waits for the next one.
     awaited: bool,
+    /// What the outputs are as long as no run has succeeded, where that is known.
+    expressions: Vec<UOp>,
+    /// Whether there will be no further run.
+    dropped: bool,
+}
+
+impl State {
+    /// What an output is where no run has written it, nor will.
+    fn instead(&self, output: usize) -> Option<&UOp> {
+        self.expressions.get(output).filter(|_| self.dropped)
+    }
+}
+
+/// The content as its instance has it: no run writes it once this is gone.
+#[derive(Debug)]
+pub(crate) struct Written(Arc<Content>);
+
+impl Written {
+    pub(super) fn new(content: Arc<Content>) -> Written {
+        Written(content)
+    }
+}
+
+impl Deref for Written {
+    type Target = Arc<Content>;
+
+    fn deref(&self) -> &Arc<Content> {
+        &self.0
+    }
+}
+
+impl Drop for Written {
+    fn drop(&mut self) {
+        self.0.state.lock().dropped = true;
+    }
 }
 
 impl Content {
@@ -81,14 +120,20 @@ impl Content {
         self.state.lock().valid = valid;
     }
 
+    /// Says what the outputs are, by position, if no run ever succeeds.
+    pub(super) fn set_expressions(&self, expressions: Vec<UOp>) {
+        self.state.lock().expressions = expressions;
+    }
+
     /// Counts a run that succeeded, whose result the outputs hold, and forces what was awaited to it.
     pub(super) fn finish(self: &Arc<Self>, outputs: &[Arc<PlanOutput>]) -> Result<()> {
-        let (before, awaited) = {
+        let (before, awaited, expressions) = {
             let mut state = self.state.lock();
             state.valid = true;
             state.runs += 1;
-            (state.runs - 1, std::mem::take(&mut state.awaited))
+            (state.runs - 1, mem::take(&mut state.awaited), mem::take(&mut state.expressions))
         };
+        drop(expressions);
         if awaited {
             for output in outputs {
                 let value = output.take()?;
@@ -107,6 +152,8 @@ pub struct PlanOutput {
     shape: Shape,
     /// Tells it from other cells over the same memory from outside.
     number: u64,
+    /// Its position among the outputs of its instance.
+    at: usize,
     /// Whether it is memory from outside, which no run writes.
     given: bool,
     content: Arc<Content>,
@@ -115,12 +162,19 @@ pub struct PlanOutput {
 }
 
 impl PlanOutput {
-    pub(super) fn new(buffer: Arc<Buffer>, shape: Option<&Shape>, given: bool, content: &Arc<Content>) -> Self {
+    /// The `at`-th output of an instance.
+    pub(super) fn new(
+        at: usize,
+        buffer: Arc<Buffer>,
+        shape: Option<&Shape>,
+        given: bool,
+        content: &Arc<Content>,
+    ) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let shape = shape.cloned().unwrap_or_else(|| vec![(buffer.count() as i64).into()].into());
         let memory = Memory::new(buffer, LeafClass::Output).with_shape(Some(&shape));
-        PlanOutput { memory, shape, number, given, content: content.clone(), taken: Mutex::default() }
+        PlanOutput { memory, shape, number, at, given, content: content.clone(), taken: Mutex::default() }
     }
 
     /// The plan's own memory, which runs write: of less elements than there is room for, where extents are variables.
@@ -147,14 +201,17 @@ impl PlanOutput {
         Leaf::at(self.clone(), self.number, self.buffer().offset() as u64, self.buffer().dtype(), self.shape.clone())
     }
 
-    /// Nodes that stand for the present values of outputs of one instance: the memory of its latest run, or what is
-    /// awaited from the next one.
+    /// Nodes that stand for the present values of outputs of one instance: the memory of its latest run, what is
+    /// awaited from the next one, or, where there will be none, what it would compute.
     pub fn latest(outputs: &[&Arc<PlanOutput>]) -> Result<Vec<UOp>> {
         let Some(first) = outputs.first() else { return Ok(Vec::new()) };
         // Nodes are made under the lock: the end of a run forces those that are awaited, and has to find them.
         let mut state = first.content.state.lock();
         let one = |output: &&Arc<PlanOutput>| {
             debug_assert!(Arc::ptr_eq(&output.content, &first.content));
+            if let Some(expression) = state.instead(output.at) {
+                return Ok(expression.clone());
+            }
             // What cannot be had is awaited, and whoever reads it is told.
             let taken = if state.valid && state.runs > 0 { output.take().ok() } else { None };
             Ok(UOp::leaf(match taken {
@@ -195,7 +252,7 @@ impl PlanOutput {
     fn awaited(&self, runs: u64) -> Leaf {
         let buffer = self.buffer();
         let storage = buffer.storage_id().as_u64();
-        let awaited = Awaited { storage, device: self.memory.device(), content: self.content.clone() };
+        let awaited = Awaited { storage, device: self.memory.device(), at: self.at, content: self.content.clone() };
         Leaf::at(Arc::new(awaited), runs, buffer.offset() as u64, buffer.dtype(), self.shape.clone())
     }
 }
@@ -232,6 +289,8 @@ impl LeafData for PlanOutput {
 pub struct Awaited {
     storage: u64,
     device: Device,
+    /// The position of the output.
+    at: usize,
     content: Arc<Content>,
 }
 
@@ -246,6 +305,11 @@ impl Awaited {
     /// [`Error::Deadlock`]: crate::Error::Deadlock
     pub fn wait(&self, stop: &dyn Fn() -> bool) -> Result<()> {
         self.content.wait(stop)
+    }
+
+    /// What the run would have computed, where there will be none.
+    pub fn instead(&self) -> Option<UOp> {
+        self.content.state.lock().instead(self.at).cloned()
     }
 }
 
