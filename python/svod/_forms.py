@@ -35,8 +35,8 @@ def _transpose(self: Tensor, /, *axes: Any, **named: Any) -> Tensor:
     if len(axes) == 2 or named:
         return _swapped(self, *axes, **named)
     if not axes or axes[0] is None:
-        return self.permute(*range(self.ndim)[::-1])
-    return self.permute(*(axes[0] if len(axes) == 1 and isinstance(axes[0], (tuple, list)) else axes))
+        return self._transposed([*range(self.ndim)][::-1])
+    return self._transposed([*(axes[0] if len(axes) == 1 and isinstance(axes[0], (tuple, list)) else axes)])
 
 
 def _extents(cls: type[Size], extents: Iterable[Any] = (), /) -> tuple[Any, ...]:

@@ -552,3 +552,59 @@ def test_integers_that_are_not_pythons_are_read(number: Any) -> None:
             svod.roll(x, svod.Tensor(wrong), axis=0)
     with pytest.raises(svod.TraceError):
         svod.jit(lambda x, n: svod.tile(x, (n, 1)))(x, svod.Tensor(2))
+
+
+def test_a_parameter_is_written_as_its_error_says() -> None:
+    p = svod.nn.Parameter(svod.Tensor([1.0, 2.0]))
+    with pytest.raises(svod.Error, match=r"`with svod\.no_grad\(\): p\[0\] = 5`"):
+        p[0] = 5
+    with svod.no_grad():
+        p[0] = 5
+    assert (p.tolist(), p.requires_grad, p.is_leaf) == ([5, 2], True, True)
+    (p * p).sum().backward()
+    assert p.grad is not None and p.grad.tolist() == [10, 4]
+
+
+def test_parameters_are_told_by_isinstance() -> None:
+    p = svod.nn.Parameter(svod.Tensor([1.0, 2.0]))
+    fixed, layer = svod.nn.Parameter([1.0], requires_grad=False), svod.nn.Linear(2, 3)
+    assert all(isinstance(x, svod.nn.Parameter) for x in (p, fixed, layer.weight))
+    assert not any(isinstance(x, svod.nn.Parameter) for x in (p * 2, 1.0, layer, np.ones(2)))
+    with pytest.raises(svod.ArgumentTypeError, match=r"^Parameter: data: a tensor is expected"):
+        svod.nn.Parameter("x")  # type: ignore[arg-type]
+
+
+def test_messages_name_what_was_called() -> None:
+    t = svod.ones(2, 3).contiguous().realize()
+    for axis in (0, 1):
+        with pytest.raises(svod.ArgumentError, match=r"a view, by an index, of another one, float32\[2, 3\]"):
+            t.unbind(axis)[0][:] = 9
+    assert [part.tolist() for part in t.unbind(-1)] == [[1, 1]] * 3
+    with pytest.raises(svod.AxisError, match=r"^unbind: axis 2"):
+        t.unbind(2)
+    with pytest.raises(svod.AxisError, match=r"^transpose: axis 2"):
+        t.transpose(0, 1, 2)
+    with pytest.raises(svod.ShapeError, match=r"^transpose: axes"):
+        t.transpose((0,))
+    kept = svod.ones(2, 3, 4).contiguous().realize()
+    with pytest.raises(svod.ArgumentError, match="view, by transpose, of another one"):
+        kept.transpose(2, 0, 1)[0] = 1
+    x = svod.ones(3).contiguous().realize()
+    with pytest.raises(svod.ArgumentError, match="no output depends on; the outputs were built of an earlier value"):
+        (t * 2).prepare(inputs=[x])
+
+
+def test_round_is_that_of_numpy() -> None:
+    values = np.float32([0.5, 1.5, 2.5, -1.25, 1234.567])
+    x = svod.Tensor(values)
+    for digits in (None, 0, 1, -2):
+        np.testing.assert_allclose(round(x, digits).numpy(), np.round(values, digits or 0), rtol=1e-6)
+    assert round(svod.Tensor(2.5)).item() == 2 and round(svod.Tensor([7, 3])).tolist() == [7, 3]
+
+
+@pytest.mark.parametrize("axis", [-7, 0, -1, 1, 2**40])
+def test_transforms_of_a_number_are_errors(axis: int) -> None:
+    for transform in (svod.Tensor._rfft, svod.Tensor._fft, svod.Tensor._irfft):
+        more = [] if transform is svod.Tensor._rfft else [True]
+        with pytest.raises(svod.AxisError):
+            transform(svod.Tensor(1.0), axis, *more)

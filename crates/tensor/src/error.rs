@@ -189,7 +189,7 @@ pub enum TensorError {
     /// A tensor that requires a gradient and is written where that would be recorded.
     #[error(
         "{op}: {tensor} requires a gradient, which would not reach what it stands for from now on: write it under \
-         `no_grad`, or a `detach()` of it"
+         `no_grad`, as in `with svod.no_grad(): p[0] = 5`"
     )]
     Required {
         /// The operation.

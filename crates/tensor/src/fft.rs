@@ -96,7 +96,8 @@ struct Axis(usize);
 
 impl Axis {
     fn of(op: &'static str, axis: i64, x: &Tensor) -> Result<Axis> {
-        Ok(Axis(x.rank() - 1 - axis_of(op, axis, x.rank())?))
+        let at = axis_of(op, axis, x.rank())?;
+        Ok(Axis(x.rank() - 1 - at))
     }
 
     /// The axis as one counted back from the end.

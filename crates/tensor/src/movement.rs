@@ -45,7 +45,12 @@ impl Tensor {
 
     /// Dimension `i` of the result is dimension `axes[i]`.
     pub fn permute(&self, axes: &[i64]) -> Result<Tensor> {
-        let (op, node) = ("permute", self.uop());
+        self.permute_for("permute", axes)
+    }
+
+    /// [`Tensor::permute`] by the name that errors are to have.
+    pub fn permute_for(&self, op: &'static str, axes: &[i64]) -> Result<Tensor> {
+        let node = self.uop();
         let order: Vec<usize> = axes.iter().map(|&a| axis_of(op, a, node.rank())).collect::<Result<_>>()?;
         if axes_of(op, Some(axes), node.rank())?.len() != node.rank() {
             let given = show_operands(&[node]);

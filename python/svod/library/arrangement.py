@@ -371,7 +371,12 @@ def unbind(x: Tensor, /, axis: int = 0) -> tuple[Tensor, ...]:
     >>> [part.tolist() for part in svod.Tensor([[1, 2], [3, 4]]).unbind(1)]
     [[1, 3], [2, 4]]
     """
-    return tuple(x.movedim(axis, 0))
+    at = axis_of("unbind", axis, x.ndim)
+    count = x.shape[at]
+    if not at or not isinstance(count, int):
+        return tuple(x.movedim(at, 0) if at else x)
+    # Views of the tensor itself, which say so where they are written to.
+    return tuple(x[(*(slice(None),) * at, i)] for i in range(count))
 
 
 def vsplit(x: Tensor, indices_or_sections: int | Sequence[int], /) -> tuple[Tensor, ...]:

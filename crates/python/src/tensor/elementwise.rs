@@ -314,6 +314,12 @@ impl PyTensor {
         Ok(self.0.round_to(decimals)?.into())
     }
 
+    /// Python's `round`, which gives a tensor as `Tensor.round` does.
+    #[pyo3(signature = (ndigits=None))]
+    fn __round__(&self, ndigits: Option<i64>) -> Made {
+        self.round(ndigits.unwrap_or(0))
+    }
+
     /// Each value as another type: floats truncate and saturate to integers, integers wrap.
     fn cast(&self, dtype: AnyDType) -> Made {
         Ok(self.0.cast(dtype.0)?.into())

@@ -59,6 +59,12 @@ impl PyTensor {
         self.transpose(dim0, dim1, axis0, axis1)
     }
 
+    /// `transpose` in NumPy's form: all dimensions in this order.
+    fn _transposed(&self, axes: Vec<Axis>) -> Made {
+        let axes: Vec<i64> = axes.into_iter().map(|axis| axis.0).collect();
+        self.view_by("transpose", Ok(self.0.permute_for("transpose", &axes)?.into()))
+    }
+
     /// Rows and columns exchanged, of at most 2 dimensions.
     fn t(&self) -> Made {
         if self.0.rank() > 2 {
