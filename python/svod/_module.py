@@ -332,6 +332,8 @@ class Module:
                     new = old
                 elif old.requires_grad:
                     new = old if _became(old, new, there) else new.requires_grad_()
+                elif old._is_fixed():
+                    new.requires_grad_(False)
                 moved[id(old)] = (old, new)
             if (now := moved[id(old)][1]) is not old:
                 slot.put(now)
@@ -458,7 +460,7 @@ class _Slot(NamedTuple):
             finally:
                 _set_grad_enabled(before)
         else:
-            self.put(tensor)
+            self.put(tensor.requires_grad_(False) if self.tensor._is_fixed() else tensor)
 
     def put(self, tensor: Tensor) -> None:
         """Puts another tensor in the place."""

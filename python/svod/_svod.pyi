@@ -608,8 +608,9 @@ class Schedule:
 @final
 class detect_nan:
     """Within this, in this thread or task, what is prepared, realized and traced by `jit` fails at the first NaN:
-    the `ExecutionError` names the kernel, the lines that it computes, where the NaN is, and whether
-    what the kernel reads has one already. Runs that fail change nothing. Without it a run pays nothing.
+    the `ExecutionError` names the kernel, where the NaN is, whether what the kernel reads has one already, and, if
+    not, the operation among those that it computes that made it, with its line. Runs that fail change nothing.
+    Without it a run pays nothing.
 
     >>> import svod
     >>> x = svod.Tensor([1.0, 0.0])
@@ -617,8 +618,8 @@ class detect_nan:
     ...     try:
     ...         (x / x).tolist()
     ...     except svod.ExecutionError as error:
-    ...         print(str(error).split(": ")[-1])
-    NaN at [1] of its result float32[2]; what it reads has none
+    ...         print(str(error).split("; ")[-1].split(", ")[0])
+    the first is made by `/`
     """
 
     def __new__(cls, on: builtins.bool = True, /) -> detect_nan: ...
@@ -1140,6 +1141,7 @@ class Tensor:
     def __setitem__(self, key: Any, value: _Operand, /) -> None: ...
     def _become(self, name: str, value: Tensor) -> Self: ...
     def _become_moved(self, value: Tensor) -> builtins.bool: ...
+    def _is_fixed(self) -> builtins.bool: ...
     def _snapshot(self) -> Tensor | builtins.int: ...
     def reshape(self, /, *shape: _Extent | Sequence[_Extent]) -> Tensor:
         """The same elements in row-major order under other extents; one -1 is inferred."""
@@ -1624,7 +1626,7 @@ class Tensor:
     def __reduce__(self) -> Any: ...
     @staticmethod
     def _restore(
-        elements: Any, devices: list[str], axis: builtins.int | None, is_required: builtins.bool = False
+        elements: Any, devices: list[str], axis: builtins.int | None, is_required: builtins.bool | None = None
     ) -> Tensor: ...
     def assign(self, /, value: _Operand) -> Self:
         """Makes the tensor stand for another value, broadcast and cast; gives the tensor itself."""

@@ -141,3 +141,74 @@ def test_the_switch_is_an_option_and_a_variable() -> None:
         )
         assert (done.returncode != 0) is fails
         assert ("ExecutionError" in done.stderr) is fails
+
+
+def told(compute: Callable[[], Any]) -> str:
+    with svod.detect_nan(), pytest.raises(svod.ExecutionError) as raised:
+        compute()
+    return str(raised.value)
+
+
+def made_by(name: str, at: int) -> str:
+    return f"the first is made by `{name}`, at {__file__}:{at}"
+
+
+def test_the_operation_within_a_kernel_is_named() -> None:
+    x = svod.Tensor([4.0, -1.0, 9.0])
+    # All of this is one kernel.
+    scaled = x * 2
+    root, at = scaled.sqrt(), line()
+    loss = ((root + 1).exp() - root.abs()).sum()
+    assert made_by("sqrt", at) in told(loss.item)
+    scale = svod.Tensor([1.0, 0.0])
+    # 0 times minus infinity: the logarithm is a number.
+    product, at = svod.log(scale) * scale, line()
+    assert made_by("*", at) in told((product + 1).sum().item)
+    # What is masked is not what fails.
+    safe = svod.where(x > 0, x.log(), 0.0)
+    quotient, at = (safe - safe) / (safe - safe), line()
+    assert made_by("/", at) in told(quotient.cos().numpy)
+
+
+def test_functions_of_the_package_and_modules_are_named() -> None:
+    logits = svod.Tensor([[np.inf, np.inf], [0.0, 1.0]]) * 1
+    weights, at = F.softmax(logits, -1), line()
+    assert made_by("softmax", at) in told((weights * 2).sum().item)
+
+    class Net(nn.Module):
+        def forward(self, x: svod.Tensor) -> svod.Tensor:
+            return x.acos() + 1
+
+    at = inspect.getsourcelines(Net.forward)[1] + 1
+    assert f"{made_by('acos', at)} (Net)" in told(Net()(svod.Tensor([2.0])).sum().item)
+
+
+def test_derivatives_are_named_by_what_they_are_of() -> None:
+    x = svod.Tensor([0.0, 1.0]).requires_grad_()
+    root, at = x.sqrt(), line()
+    (root * svod.Tensor([0.0, 1.0])).sum().backward()
+    assert x.grad is not None
+    assert f"made by the derivative of `sqrt`, at {__file__}:{at}" in told(x.grad.numpy)
+
+
+def test_the_operation_is_named_in_plans_of_any_size_and_in_steps() -> None:
+    n = svod.Variable("n", 1, 8)
+    x, y = svod.empty(n), svod.ones(1).realize()
+    shifted, at = (x + y).log(), line()
+    with svod.detect_nan():
+        plan = svod.prepare((shifted * 2).sum(), inputs=[x, y])
+    assert plan.run(np.zeros(3, np.float32), np.ones(1, np.float32))[0].item() == 0
+    with pytest.raises(svod.ExecutionError) as raised:
+        plan.execute(np.float32([0, -3, 0, 0, 0]), np.ones(1, np.float32))
+    assert made_by("log", at) in str(raised.value)
+    # What a run keeps from before is what it was given then.
+    plan.execute(np.zeros(2, np.float32), np.ones(1, np.float32))
+    plan.inputs[1].copy_(np.float32([-1.5]))
+    with pytest.raises(svod.ExecutionError) as raised:
+        plan.execute()
+    assert made_by("log", at) in str(raised.value)
+    _, step = steps()
+    with svod.detect_nan():
+        step(np.ones((4, 3), np.float32))
+        with pytest.raises(svod.ExecutionError, match=rf"made by `/`, at {__file__}:\d+"):
+            step(np.zeros((4, 3), np.float32))

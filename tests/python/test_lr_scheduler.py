@@ -92,7 +92,11 @@ METRICS = np.abs(np.random.default_rng(0).standard_normal(STEPS)) + np.linspace(
 
 
 def optimizer(library: Any, rule: str) -> Any:
-    zeros = [svod.zeros(1), svod.zeros(1)] if library is svod else [torch.zeros(1, requires_grad=True) for _ in "ab"]
+    zeros = (
+        [svod.zeros(1).requires_grad_() for _ in "ab"]
+        if library is svod
+        else [torch.zeros(1, requires_grad=True) for _ in "ab"]
+    )
     options = {"momentum": 0.9} if rule == "SGD" else {}
     return getattr(library.optim, rule)([{"params": [zeros[0]]}, {"params": [zeros[1]], "lr": 0.7}], lr=0.2, **options)
 

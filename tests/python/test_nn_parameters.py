@@ -1,7 +1,9 @@
-"""Parameters of layers: drawn anew, and of a type."""
+"""Parameters of layers: drawn anew, of a type, and never left untrained in silence."""
 
 from __future__ import annotations
 
+import copy
+import pickle
 from collections.abc import Callable
 
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 
 import svod
 from svod import nn, optim
+from svod.nn import functional as F
 
 DRAWN: list[Callable[[], nn.Module]] = [
     lambda: nn.Linear(3, 4),
@@ -94,6 +97,72 @@ def test_sparse_columns() -> None:
         nn.init.sparse_(svod.zeros(3, 3), 1.5)
 
 
+def loss_of(model: nn.Module) -> svod.Tensor:
+    return F.mse_loss(model(svod.ones(2, 3)), svod.zeros(2, 1))
+
+
+class Half(nn.Module):
+    """A layer, whose parameters require no gradient by themselves, and a parameter, which does."""
+
+    def __init__(self) -> None:
+        self.scale = nn.Parameter(svod.ones(3))
+        self.layer = nn.Linear(3, 1)
+
+    def forward(self, x: svod.Tensor) -> svod.Tensor:
+        return self.layer(x * self.scale)
+
+
+OPTIMIZERS: list[Callable[[nn.Module], optim.Optimizer]] = [
+    lambda model: optim.SGD(model.parameters(), lr=0.1),
+    lambda model: optim.AdamW(model.named_parameters(), lr=0.1),
+]
+
+
+@pytest.mark.parametrize("make", OPTIMIZERS)
+def test_what_would_be_trained_in_part_is_an_error(make: Callable[[nn.Module], optim.Optimizer]) -> None:
+    model = Half()
+    optimizer = make(model)
+    before = {name: p.numpy() for name, p in model.named_parameters()}
+
+    def step() -> None:
+        loss_of(model).backward()
+        optimizer.step()
+
+    for one in (step, svod.jit(step)):
+        with pytest.raises(
+            svod.ArgumentError, match=r"step: the parameter .*\[1, 3\] requires no gradient.*requires_grad_"
+        ):
+            one()
+    for name, p in model.named_parameters():
+        np.testing.assert_array_equal(p.numpy(), before[name])
+    # Said so, it is as the user wants it.
+    model.layer.requires_grad_(False)
+    for again in (model, copy.deepcopy(model), pickle.loads(pickle.dumps(model)), copy.deepcopy(model).double()):
+        optimizer = make(again)
+        loss_of(again.float()).backward()
+        optimizer.step()
+        assert (again.scale.numpy() != before["scale"]).any()
+        np.testing.assert_array_equal(again.layer.weight.numpy(), before["layer.weight"])
+    model.load_state_dict(model.state_dict())
+    make(model).step()
+    model.requires_grad_()
+    optimizer = make(model)
+    step()
+    assert (model.layer.weight.numpy() != before["layer.weight"]).any()
+
+
+def test_gradients_that_are_given_need_no_tape() -> None:
+    model = nn.Linear(3, 1)
+    optimizer = optim.SGD(model.named_parameters(), lr=0.1)
+    before, gradients = svod.value_and_grad(loss_of)(model)
+    optimizer.step(gradients)
+    assert loss_of(model).item() < before.item()
+    with pytest.raises(svod.ArgumentError, match=r"SGD: params: float32\[2\] follows from other tensors"):
+        optim.SGD([svod.ones(2).requires_grad_() * 2])
+    with pytest.raises(svod.ArgumentError, match="requires no gradient"):
+        optim.LBFGS(model.parameters()).step(lambda: loss_of(model))
+
+
 def test_a_model_is_of_floats_or_complex_numbers() -> None:
     model = nn.Linear(3, 1).requires_grad_()
     for target in ("int32", svod.int8, "bool"):
@@ -142,3 +211,8 @@ def test_numbers_of_optimizers() -> None:
         optim.SGD([w], momentum=2.0)
     with pytest.raises(svod.ArgumentError, match=r"SGD: lr: a number of at least 0 is expected, not -1"):
         optim.SGD([w], lr=-1.0)
+
+
+def test_a_budget_is_a_number() -> None:
+    with pytest.raises(svod.ArgumentError, match=r"memory_budget.*True"):
+        svod.PrepareConfig(memory_budget=True)

@@ -141,9 +141,9 @@ def test_adafactor_of_16_bits() -> None:
         (lambda w: optim.Adafactor([w], d=0.5), "Adafactor: d=0.5"),
         (lambda w: optim.Adafactor([w], beta2_decay=0.5), "Adafactor: beta2_decay=0.5"),
         (lambda w: optim.RAdam([w], betas=(1.0, 0.9)), "RAdam: betas"),
-        (lambda w: optim.ASGD([w], lr=-1.0), r"ASGD: lr=-1\.0"),
-        (lambda w: optim.Adadelta([w], rho=-0.1), r"Adadelta: rho=-0\.1"),
-        (lambda w: optim.Adadelta([w], rho=1.1), r"Adadelta: rho=1\.1"),
+        (lambda w: optim.ASGD([w], lr=-1.0), r"ASGD: lr: .*-1\.0"),
+        (lambda w: optim.Adadelta([w], rho=-0.1), r"Adadelta: rho: .*-0\.1"),
+        (lambda w: optim.Adadelta([w], rho=1.1), r"Adadelta: rho: .*1\.1"),
     ],
 )
 def test_what_does_not_fit_is_refused(made: Any, says: str) -> None:

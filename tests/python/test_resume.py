@@ -17,7 +17,7 @@ def made() -> tuple[nn.Module, optim.Optimizer, Any]:
         nn.Linear(8, 16), nn.BatchNorm1d(16), nn.GELU(), nn.Dropout(0.3), nn.Linear(16, 4, bias=False)
     )
     model.requires_grad_()
-    model[4].weight = model[4].weight.cast("bfloat16").realize().requires_grad_()
+    model[4].weight = model[4].weight.detach().cast("bfloat16").realize().requires_grad_()
     optimizer = optim.AdamW(model.parameters(), lr=0.05)
     return model, optimizer, optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=12)
 

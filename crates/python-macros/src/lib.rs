@@ -65,7 +65,7 @@ fn name_errors(signature: &Signature, block: &mut Block, own: &str) {
     });
     if makes && !own.starts_with('_') {
         *block = parse_quote!({
-            let made = (move || -> #kind { #block })();
+            let made = crate::origin::called(#own, move || -> #kind { #block });
             crate::explained::by_name(#own, made)
         });
     }

@@ -72,6 +72,10 @@ pub fn configured(options: Option<&Bound<'_, PyDict>>) -> Result<PrepareConfig> 
             Err(_) => value.str()?.to_string(),
         };
         if let Err(error) = config.set(&name, &text) {
+            // What is no flag is told by the value that was given.
+            let error =
+                if value.is_instance_of::<PyBool>() { config.set(&name, value.str()?.to_str()?) } else { Err(error) };
+            let Err(error) = error else { continue };
             // Where a device or a target is named in another way, the same is said of it.
             match name.as_str() {
                 "device" => drop(crate::tensor::device(&text)?),

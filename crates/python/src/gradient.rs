@@ -194,6 +194,11 @@ impl PyTensor {
         Ok(slf)
     }
 
+    /// Whether somebody said that the tensor requires no gradient, rather than nothing.
+    fn _is_fixed(&self) -> bool {
+        self.0.is_fixed()
+    }
+
     /// The gradient that `backward` gathered; none before, and after `t.grad = None`.
     #[getter]
     fn grad(&self) -> Option<PyTensor> {

@@ -1,7 +1,7 @@
 //! Where in the user's program operations are called: the innermost line outside of the package, and
 //! the `nn.Module` that is running.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::{Arc, LazyLock};
 
 use parking_lot::Mutex;
@@ -22,6 +22,8 @@ struct Code {
     _object: Py<PyAny>,
     /// Its file; none for the package's own.
     file: Option<Arc<str>>,
+    /// Of the package's own functions that users call, the name.
+    name: Option<Arc<str>>,
     /// Lines by the instruction that is running, as far as asked: CPython finds a line by reading a code
     /// object's table from its start, which would make a long program of straight code quadratic.
     lines: FxHashMap<i32, u32>,
@@ -32,6 +34,23 @@ static CODES: LazyLock<Mutex<FxHashMap<usize, Code>>> = LazyLock::new(Mutex::def
 thread_local! {
     /// Paths of the modules that are running on this thread, outermost first.
     static MODULES: RefCell<Vec<Arc<str>>> = const { RefCell::new(Vec::new()) };
+    /// The outermost function of the extension that is running on this thread, by the name that users have for it.
+    static CALLED: Cell<Option<&'static str>> = const { Cell::new(None) };
+}
+
+/// What a function of the extension, or an operator, gives: what it makes is known by its name, unless it is called by
+/// another one.
+pub fn called<T>(name: &'static str, make: impl FnOnce() -> T) -> T {
+    /// Takes the name back, also where `make` panics.
+    struct Called(Option<&'static str>);
+    impl Drop for Called {
+        fn drop(&mut self) {
+            CALLED.set(self.0);
+        }
+    }
+    let before = Called(CALLED.get());
+    CALLED.set(before.0.or(Some(name)));
+    make()
 }
 
 /// Says that a module, of this path, is running until the next [`leave_module`].
@@ -65,20 +84,34 @@ fn here(py: Python<'_>) -> Option<(Origin, usize)> {
     // SAFETY: attached; the frame is borrowed from the running thread, which does not return before
     // this function does, and is null where no Python code runs.
     let mut frame = unsafe { Bound::from_borrowed_ptr_or_opt(py, ffi::PyEval_GetFrame().cast()) }?;
+    let mut called = None;
     for inside in 0..MAX_FRAMES {
         // SAFETY: the object is a frame; the result is a new reference and never null.
         let code = unsafe { Bound::from_owned_ptr(py, ffi::PyFrame_GetCode(frame.as_ptr().cast()).cast()) };
-        if let Some((file, line)) = line_of(&frame, &code)? {
-            let module = MODULES.with_borrow(|modules| modules.last().cloned());
-            return Some((Origin { file, line, module }, inside));
+        match line_of(&frame, &code)? {
+            Line::Outside(file, line) => {
+                let module = MODULES.with_borrow(|modules| modules.last().cloned());
+                let called = called.or_else(|| CALLED.get().map(Arc::from));
+                return Some((Origin { file, line, module, called, is_derivative: false }, inside));
+            }
+            // The outermost one is the one that the user's line calls.
+            Line::Inside(name) => called = name.or(called),
         }
         frame = frame.getattr(pyo3::intern!(py, "f_back")).ok().filter(|f| !f.is_none())?;
     }
     None
 }
 
-/// File and line that a frame is at: `Some(None)` in the package's own, `None` where they cannot be had.
-fn line_of(frame: &Bound<'_, PyAny>, code: &Bound<'_, PyAny>) -> Option<Option<(Arc<str>, u32)>> {
+/// Where a frame is.
+enum Line {
+    /// In the user's program: file and line.
+    Outside(Arc<str>, u32),
+    /// In the package: the name of the function, if users call it.
+    Inside(Option<Arc<str>>),
+}
+
+/// Where a frame is; none where that cannot be had.
+fn line_of(frame: &Bound<'_, PyAny>, code: &Bound<'_, PyAny>) -> Option<Line> {
     let at: i32 = frame.getattr(pyo3::intern!(frame.py(), "f_lasti")).ok()?.extract().ok()?;
     let key = code.as_ptr() as usize;
     let mut codes = CODES.lock();
@@ -94,22 +127,32 @@ fn line_of(frame: &Bound<'_, PyAny>, code: &Bound<'_, PyAny>) -> Option<Option<(
         codes.insert(key, fresh);
     }
     let known = codes.get_mut(&key)?;
-    let Some(file) = known.file.clone() else { return Some(None) };
+    let Some(file) = known.file.clone() else { return Some(Line::Inside(known.name.clone())) };
     let line = *known.lines.entry(at).or_insert_with(|| {
         // SAFETY: the object is a frame; its line is read from tables, without running Python code.
         let line = unsafe { ffi::PyFrame_GetLineNumber(frame.as_ptr().cast()) };
         u32::try_from(line).unwrap_or(0)
     });
-    Some(Some((file, line)))
+    Some(Line::Outside(file, line))
 }
 
 impl Code {
     fn new(code: &Bound<'_, PyAny>) -> Option<Code> {
-        let name: String = code.getattr(pyo3::intern!(code.py(), "co_filename")).ok()?.extract().ok()?;
-        let own = name.starts_with(package(code.py())?);
-        let file = (!own).then(|| Arc::from(name));
-        Some(Code { _object: code.clone().unbind(), file, lines: FxHashMap::default() })
+        let file: String = code.getattr(pyo3::intern!(code.py(), "co_filename")).ok()?.extract().ok()?;
+        let own = file.starts_with(package(code.py())?);
+        let function: String = code.getattr(pyo3::intern!(code.py(), "co_name")).ok()?.extract().ok()?;
+        let name = (own && is_public(&file, &function)).then(|| Arc::from(function));
+        let file = (!own).then(|| Arc::from(file));
+        Some(Code { _object: code.clone().unbind(), file, name, lines: FxHashMap::default() })
     }
+}
+
+/// Whether a function of the package is one that users call by its name: what begins with `_`, as files of what several
+/// share do, is none, nor is what is made for a call, or a module's `forward`, in which other functions tell more.
+fn is_public(file: &str, function: &str) -> bool {
+    let base = file.rsplit(['/', '\\']).next().unwrap_or(file);
+    let is_inner = function.starts_with(['_', '<']) || ["forward", "call"].contains(&function);
+    !is_inner && (!base.starts_with('_') || base == "__init__.py")
 }
 
 /// The folder of the package.

@@ -163,8 +163,9 @@ switches! {
     PyStrict "strict" strict;
 
     /// Within this, in this thread or task, what is prepared, realized and traced by `jit` fails at the first NaN:
-    /// the `ExecutionError` names the kernel, the lines that it computes, where the NaN is, and whether
-    /// what the kernel reads has one already. Runs that fail change nothing. Without it a run pays nothing.
+    /// the `ExecutionError` names the kernel, where the NaN is, whether what the kernel reads has one already, and, if
+    /// not, the operation among those that it computes that made it, with its line. Runs that fail change nothing.
+    /// Without it a run pays nothing.
     ///
     /// >>> import svod
     /// >>> x = svod.Tensor([1.0, 0.0])
@@ -172,8 +173,8 @@ switches! {
     /// ...     try:
     /// ...         (x / x).tolist()
     /// ...     except svod.ExecutionError as error:
-    /// ...         print(str(error).split(": ")[-1])
-    /// NaN at [1] of its result float32[2]; what it reads has none
+    /// ...         print(str(error).split("; ")[-1].split(", ")[0])
+    /// the first is made by `/`
     PyDetectNan "detect_nan" detect_nan;
 }
 

@@ -113,6 +113,23 @@ pub enum Error {
         /// Why.
         message: String,
     },
+    /// A run that was to look for NaN has found one.
+    #[error("op {op} ({name}){}: {found}{}", from_lines(origins), made_by(made))]
+    NaN {
+        /// The position in the plan of the op that wrote it.
+        op: usize,
+        /// What it is: a kernel's name, `copy`, or the kind of a custom function.
+        name: String,
+        /// The lines of the user's program that it computes, as far as they are known.
+        origins: Arc<[Origin]>,
+        /// Where in its result, and whether what it reads has NaN already.
+        found: String,
+        /// Whether it does.
+        is_given: bool,
+        /// The name of the operation among those that it computes whose result is the first with NaN, and where that is
+        /// called, once that was asked for.
+        made: Option<(String, Box<Origin>)>,
+    },
     /// A custom function failed with an error of its own.
     #[error("{name}{}: {error}", from_lines(origins))]
     Raised {
@@ -200,7 +217,7 @@ impl Error {
             Error::Render(_) => "render",
             Error::Compile(_) => "compile",
             Error::Load(_) => "load",
-            Error::Execute { .. } | Error::Raised { .. } => "execute",
+            Error::Execute { .. } | Error::NaN { .. } | Error::Raised { .. } => "execute",
             Error::OutOfMemory { .. } => "out of memory",
             Error::Stale => "not executed",
             Error::Reentrant => "reentrant",
@@ -289,6 +306,13 @@ pub enum VariableError {
 /// `, from a.py:3`: the first line, as a message goes on.
 pub(crate) fn from_lines(origins: &[Origin]) -> String {
     origins.first().map(|origin| format!(", from {origin}")).unwrap_or_default()
+}
+
+/// ``; the first is made by `log`, at a.py:3``, as a message goes on.
+fn made_by(made: &Option<(String, Box<Origin>)>) -> String {
+    let Some((name, origin)) = made else { return String::new() };
+    let of = if origin.is_derivative { "the derivative of " } else { "" };
+    format!("; the first is made by {of}`{name}`, at {origin}")
 }
 
 /// ` at a.py:3`, as a message goes on.

@@ -335,6 +335,7 @@ fn of_runtime(error: &svod_runtime::Error) -> ErrorKind {
         Error::UnknownDevice { .. } => ErrorKind::Device,
         Error::Graph(error) => of_graph(error),
         Error::Execute { .. }
+        | Error::NaN { .. }
         | Error::Raised { .. }
         | Error::Stale
         | Error::Reentrant

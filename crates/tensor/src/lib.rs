@@ -38,6 +38,7 @@
 //! | `trace` | functions that are called once to learn their graph |
 //! | `random` | values drawn from the counter-based generator |
 //! | `memory`, `realize`, `plan`, `constants`, `lookups`, `read` | what is in memory: running, and taking values out |
+//! | `first_nan` | which operation made the NaN that a run failed by |
 //! | `pieces`, `joins`, `single`, `folded`, `staged` | reads that need no kernel, or several graphs one after the other |
 
 mod assign;
@@ -58,6 +59,7 @@ mod error;
 mod extremes;
 mod feeds;
 mod fft;
+mod first_nan;
 mod folded;
 mod gather;
 mod host;

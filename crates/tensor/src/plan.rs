@@ -16,6 +16,7 @@ use crate::devices::{joined, spread};
 use crate::donate::Taken;
 use crate::error::{Result, TensorError, show_operands, show_typed};
 use crate::feeds::{Content, Input};
+use crate::first_nan::{Computed, Failed};
 use crate::lookups::Lookups;
 use crate::memory::as_computed;
 use crate::output;
@@ -113,6 +114,8 @@ pub struct Plan {
     lookups: Lookups,
     /// Where among the plan's outputs those of `lookups` are.
     flags: Vec<usize>,
+    /// What it computes, where runs look for NaN.
+    computed: Option<Arc<Computed>>,
 }
 
 /// What a tensor that was prepared stands for.
@@ -216,6 +219,7 @@ fn prepare(
     let checks = places.get(distinct.len()).map_or(all.len(), |first| first.start);
     let donated = Donated { pairs: written.iter().filter_map(pair).collect(), checks };
     let plan = Context::global().plan_writing(&all, &leaves, &donated, &config.clone().for_plan())?;
+    let computed = Computed::new(&roots, &leaves, config).map(Arc::new);
     if plan.output_count() != all.len() {
         let (tensors, outputs) = (tensors.len(), plan.output_count().saturating_sub(lookups.flags()));
         return Err(svod_runtime::Error::BatchMismatch { tensors, outputs }.into());
@@ -233,7 +237,7 @@ fn prepare(
             tensor.rebind(output.node.clone());
         }
     }
-    Ok(Plan { plan, inputs: given, outputs, lookups, flags })
+    Ok(Plan { plan, inputs: given, outputs, lookups, flags, computed })
 }
 
 /// The nodes, those that are there several times once, and for each its position among these.
@@ -359,9 +363,11 @@ impl Plan {
     pub fn execute_feeds(&self, inputs: &[Feed], variables: &[(&str, i64)]) -> Result<()> {
         self.check_feeds(inputs)?;
         if self.flags.is_empty() {
-            return Ok(self.plan.execute_with(inputs, variables)?);
+            let done = self.plan.execute_with(inputs, variables);
+            return done.map_err(|error| self.explained(error.into(), inputs, variables));
         }
-        self.plan.execute_accepted(inputs, variables, |read| self.check_flags(read))
+        let done = self.plan.execute_accepted(inputs, variables, |read| self.check_flags(read));
+        done.map_err(|error| self.explained(error, inputs, variables))
     }
 
     /// Runs the plan on these inputs, and gives the outputs as tensors of their own, which no later
@@ -369,7 +375,8 @@ impl Plan {
     /// possible; see [`ExecutionPlan::call`].
     pub fn call_feeds(&self, inputs: &[Feed], variables: &[(&str, i64)]) -> Result<Vec<Tensor>> {
         self.check_feeds(inputs)?;
-        let fresh = self.plan.call_accepted(inputs, variables, |read| self.check_flags(read))?;
+        let fresh = self.plan.call_accepted(inputs, variables, |read| self.check_flags(read));
+        let fresh = fresh.map_err(|error| self.explained(error, inputs, variables))?;
         self.joined(fresh.into_iter().map(|(buffer, extents)| {
             Tensor::from_buffer(Arc::new(buffer), LeafClass::Data, &extents).map(|leaf| leaf.uop())
         }))
@@ -393,7 +400,8 @@ impl Plan {
             true
         };
         // SAFETY: what is taken is locked until after the call, and no other handle, node or buffer leads to its memory.
-        let fresh = unsafe { self.plan.call_writing(inputs, variables, |read| self.check_flags(read), take) }?;
+        let fresh = unsafe { self.plan.call_writing(inputs, variables, |read| self.check_flags(read), take) };
+        let fresh = fresh.map_err(|error| self.explained(error, inputs, variables))?;
         self.joined(fresh.into_iter().enumerate().map(|(output, fresh)| match fresh {
             Some((buffer, extents)) => Ok(Tensor::from_buffer(Arc::new(buffer), LeafClass::Data, &extents)?.uop()),
             None => match taken.remove(&output) {
@@ -498,7 +506,8 @@ impl Plan {
     pub fn instance(&self) -> Result<Plan> {
         let plan = self.plan.instance()?;
         let (inputs, lookups, flags) = (self.inputs.clone(), self.lookups.clone(), self.flags.clone());
-        let mut own = Plan { plan, inputs, outputs: self.outputs.clone(), lookups, flags };
+        let (outputs, computed) = (self.outputs.clone(), self.computed.clone());
+        let mut own = Plan { plan, inputs, outputs, lookups, flags, computed };
         for Output { node, parts } in &mut own.outputs {
             *node = output::handle(node, &own.plan.output_cells()[parts.clone()])?;
         }
@@ -544,6 +553,14 @@ impl Plan {
             _ if !self.lookups.checks_input(i) => Ok(()),
             Feed::Bytes(bytes) => self.lookups.check_input(i, *dtype, bytes),
             Feed::Buffer(buffer) => buffer.with_bytes(|bytes| self.lookups.check_input(i, *dtype, bytes))?,
+        }
+    }
+
+    /// The error of a run, which names the operation that made the first NaN, where it is about one.
+    fn explained(&self, error: TensorError, feeds: &[Feed], variables: &[(&str, i64)]) -> TensorError {
+        match &self.computed {
+            Some(computed) => computed.explained(error, Some(Failed { plan: &self.plan, feeds, variables })),
+            None => error,
         }
     }
 

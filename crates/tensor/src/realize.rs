@@ -10,6 +10,7 @@ use svod_runtime::{Context, Memory, PrepareConfig, Repeated};
 
 use crate::devices::{joined, spread};
 use crate::error::{ErrorKind, Result, TensorError};
+use crate::first_nan::Computed;
 use crate::folded;
 use crate::joins;
 use crate::kept;
@@ -143,7 +144,13 @@ fn compute_together(nodes: &[UOp], walked: Option<Graph>, config: impl FnOnce() 
     }
     match mine.is_empty() {
         true => Ok(()),
-        false => compute(mine, walked, &config()),
+        false => {
+            let config = config();
+            compute(mine, walked, &config).map_err(|error| match Computed::new(nodes, &[], &config) {
+                Some(computed) => computed.explained(error, None),
+                None => error,
+            })
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use parking_lot::{RwLock, RwLockWriteGuard};
 use svod_dtype::DType;
@@ -42,6 +42,8 @@ pub(crate) struct Handle {
     view: Option<Arc<View>>,
     /// What derivatives are taken by, of a tensor that requires a gradient.
     variable: RwLock<Option<Arc<Variable>>>,
+    /// Whether the program has said that none are.
+    is_fixed: AtomicBool,
 }
 
 impl Handle {
@@ -52,6 +54,7 @@ impl Handle {
             writes: AtomicU32::new(0),
             view,
             variable: RwLock::new(None),
+            is_fixed: AtomicBool::new(false),
         }
     }
 
@@ -111,6 +114,15 @@ impl Tensor {
     /// Looks at the variable as one of those that are told apart by identity.
     pub(crate) fn with_variable_arc<T>(&self, get: impl FnOnce(Option<&Arc<Variable>>) -> T) -> T {
         get(self.0.variable.read().as_ref())
+    }
+
+    /// Whether the program has said that the tensor requires no gradient, rather than nothing.
+    pub fn is_fixed(&self) -> bool {
+        self.0.is_fixed.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_fixed(&self, is_fixed: bool) {
+        self.0.is_fixed.store(is_fixed, Ordering::Relaxed);
     }
 
     /// Makes this what derivatives are taken by.

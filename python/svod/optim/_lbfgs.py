@@ -182,6 +182,7 @@ class LBFGS(Optimizer):
         with enable_grad():
             given = closure()
         self._check_left_behind(False)
+        self._check_required()
         if not isinstance(given, (Tensor, float, int)):
             raise ArgumentTypeError(
                 f"LBFGS.step: closure: its loss is a tensor or a number, not {type(given).__name__}"

@@ -208,6 +208,11 @@ class Optimizer:
                 raise ArgumentTypeError(f"{type(self).__name__}: params: {type(parameter).__name__} is no tensor")
             if not parameter.dtype.is_floating_point:
                 raise ArgumentTypeError(f"{type(self).__name__}: params: one of type {parameter.dtype}: only floats")
+            if parameter.requires_grad and not parameter.is_leaf:
+                raise ArgumentError(
+                    f"{type(self).__name__}: params: {parameter.dtype}{list(parameter.shape)} follows from "
+                    "other tensors that require a gradient: `detach()` and `requires_grad_()` make it a parameter"
+                )
             if id(parameter) in known:
                 raise ArgumentError(f"{type(self).__name__}: a parameter is there twice")
             known.add(id(parameter))
@@ -282,6 +287,8 @@ class Optimizer:
                 loss, gradients = gradients(), None
         self._follow()
         self._check_left_behind(gradients is not None)
+        if gradients is None:
+            self._check_required()
         found = self._gradients(gradients)
         written: list[Tensor] = []
         with no_grad():
@@ -367,6 +374,17 @@ class Optimizer:
                         f"{type(self).__name__}.step: {group._described(at)} is no longer in its module, which has "
                         "another tensor in its place, by an assignment, `load_state_dict` or `to`: make the optimizer "
                         "afterwards, or write `assign` under `no_grad` to give it another value"
+                    )
+
+    def _check_required(self) -> None:
+        """An error where `backward` gathers no gradient by a parameter, and nobody said that it is to stay as it is."""
+        for group in self.param_groups:
+            for at, parameter in enumerate(group.params):
+                if not (parameter.requires_grad or parameter._is_fixed()):
+                    raise ArgumentError(
+                        f"{type(self).__name__}.step: {group._described(at)} requires no gradient, so that it would "
+                        "not be trained: call `model.requires_grad_()` before the loss is computed, and "
+                        "`requires_grad_(False)` of parameters that are to stay as they are"
                     )
 
     def _option(self, name: str, value: Any) -> Any:

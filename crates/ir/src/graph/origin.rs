@@ -3,10 +3,12 @@
 use super::uop::UOp;
 use super::walk::{Graph, NodeIndex};
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// A line of the user's program, and the part of the model that ran it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+/// A line of the user's program, and the part of the model that ran it. Two are equal where these are, whatever is called
+/// there.
+#[derive(Clone, Debug)]
 pub struct Origin {
     /// File name.
     pub file: Arc<str>,
@@ -14,12 +16,34 @@ pub struct Origin {
     pub line: u32,
     /// Path of the module that was called, such as `Bert.layers.0.attention`.
     pub module: Option<Arc<str>>,
+    /// The function or operator that the line calls, as the user writes it, where that is known.
+    pub called: Option<Arc<str>>,
+    /// Whether it is the derivative of that which was made.
+    pub is_derivative: bool,
 }
 
 impl Origin {
     /// A line outside of any module.
     pub fn new(file: &str, line: u32) -> Origin {
-        Origin { file: file.into(), line, module: None }
+        Origin { file: file.into(), line, module: None, called: None, is_derivative: false }
+    }
+
+    fn place(&self) -> (&str, u32, Option<&str>) {
+        (&self.file, self.line, self.module.as_deref())
+    }
+}
+
+impl PartialEq for Origin {
+    fn eq(&self, other: &Origin) -> bool {
+        self.place() == other.place()
+    }
+}
+
+impl Eq for Origin {}
+
+impl Hash for Origin {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.place().hash(state);
     }
 }
 
@@ -45,6 +69,13 @@ impl UOp {
     pub fn inherit_origin(&self, from: &UOp) {
         if let Some(origin) = from.origin() {
             self.set_origin(origin);
+        }
+    }
+
+    /// Takes over where a node was made whose derivative this one is a part of.
+    pub fn inherit_origin_as_derivative(&self, of: &UOp) {
+        if let Some(origin) = of.origin() {
+            self.0.origin.get_or_init(|| Origin { is_derivative: true, ..origin.clone() });
         }
     }
 }

@@ -146,7 +146,7 @@ pub fn kept_name(name: &str) -> &'static str {
 
 /// What a pickled tensor is made from: its elements, the names of its devices, the axis that is split, and
 /// whether it gathers its gradient.
-type Kept<'py> = (Bound<'py, PyAny>, Vec<String>, Option<usize>, bool);
+type Kept<'py> = (Bound<'py, PyAny>, Vec<String>, Option<usize>, Option<bool>);
 
 /// What a constructor made, on the device that it names.
 pub fn placed(device: Option<&str>, made: svod_tensor::Result<Tensor>) -> svod_tensor::Result<Tensor> {
@@ -623,24 +623,27 @@ impl PyTensor {
             None => vec![tensor.device().name().to_owned()],
         };
         let restore = slf.get_type().getattr(pyo3::intern!(py, "_restore"))?;
-        let is_required = tensor.requires_grad() && tensor.is_leaf();
+        let is_leaf = tensor.requires_grad() && tensor.is_leaf();
+        let is_required = (is_leaf || tensor.is_fixed()).then_some(is_leaf);
         Ok((restore, (copy_of(py, tensor)?, devices, slf.get().shard_axis(), is_required)))
     }
 
     /// What was pickled: on one device, or spread over several.
     #[staticmethod]
-    #[pyo3(signature = (elements, devices, axis, is_required=false))]
+    #[pyo3(signature = (elements, devices, axis, is_required=None))]
     fn _restore(
         elements: &Bound<'_, PyAny>,
         devices: Vec<String>,
         axis: Option<i64>,
-        #[pyo3(from_py_with = flag)] is_required: bool,
+        is_required: Option<bool>,
     ) -> Made {
         let made = match &devices[..] {
             [device] => tensor_of(elements, &self::device(device)?, None)?.into(),
             _ => PyTensor(tensor_of(elements, &DeviceSpec::CPU, None)?).shard(Names(devices), axis.map(Axis), None)?,
         };
-        made.0.set_requires_grad(is_required)?;
+        if let Some(is_required) = is_required {
+            made.0.set_requires_grad(is_required)?;
+        }
         Ok(made)
     }
 

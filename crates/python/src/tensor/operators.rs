@@ -12,6 +12,7 @@ use crate::array::listed_operand;
 use crate::convert::{AnyOperand, index, is_listed, operand};
 use crate::error::{Raised, Result};
 use crate::gil::allow;
+use crate::origin::called;
 
 /// The result, or `NotImplemented` where the other side is no operand, so that Python asks it.
 fn with<'py>(
@@ -26,17 +27,17 @@ fn with<'py>(
 }
 
 macro_rules! binary {
-    ($($name:ident $reflected:ident $function:ident $flipped:ident;)*) => {
+    ($($name:ident $reflected:ident $symbol:literal $function:ident $flipped:ident;)*) => {
         #[explained]
         #[pymethods]
         impl PyTensor {
             $(
                 fn $name<'py>(&self, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
-                    with(other, |other| self.0.$function(other))
+                    called($symbol, || with(other, |other| self.0.$function(other)))
                 }
 
                 fn $reflected<'py>(&self, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
-                    with(other, |other| self.0.$flipped(other))
+                    called($symbol, || with(other, |other| self.0.$flipped(other)))
                 }
             )*
         }
@@ -44,17 +45,17 @@ macro_rules! binary {
 }
 
 binary! {
-    __add__ __radd__ add add;
-    __sub__ __rsub__ sub rsub;
-    __mul__ __rmul__ mul mul;
-    __truediv__ __rtruediv__ div rdiv;
-    __floordiv__ __rfloordiv__ floor_div rfloor_div;
-    __mod__ __rmod__ modulo rmodulo;
-    __and__ __rand__ bitwise_and bitwise_and;
-    __or__ __ror__ bitwise_or bitwise_or;
-    __xor__ __rxor__ bitwise_xor bitwise_xor;
-    __lshift__ __rlshift__ shl rshl;
-    __rshift__ __rrshift__ shr rshr;
+    __add__ __radd__ "+" add add;
+    __sub__ __rsub__ "-" sub rsub;
+    __mul__ __rmul__ "*" mul mul;
+    __truediv__ __rtruediv__ "/" div rdiv;
+    __floordiv__ __rfloordiv__ "//" floor_div rfloor_div;
+    __mod__ __rmod__ "%" modulo rmodulo;
+    __and__ __rand__ "&" bitwise_and bitwise_and;
+    __or__ __ror__ "|" bitwise_or bitwise_or;
+    __xor__ __rxor__ "^" bitwise_xor bitwise_xor;
+    __lshift__ __rlshift__ "<<" shl rshl;
+    __rshift__ __rrshift__ ">>" shr rshr;
 }
 
 #[explained]
@@ -62,24 +63,24 @@ binary! {
 impl PyTensor {
     fn __pow__<'py>(&self, other: &Bound<'py, PyAny>, modulo: Option<i64>) -> Result<Bound<'py, PyAny>> {
         match modulo {
-            None => with(other, |other| self.0.pow(other)),
+            None => called("**", || with(other, |other| self.0.pow(other))),
             Some(_) => Ok(other.py().NotImplemented().into_bound(other.py())),
         }
     }
 
     fn __rpow__<'py>(&self, other: &Bound<'py, PyAny>, modulo: Option<i64>) -> Result<Bound<'py, PyAny>> {
         match modulo {
-            None => with(other, |other| self.0.rpow(other)),
+            None => called("**", || with(other, |other| self.0.rpow(other))),
             Some(_) => Ok(other.py().NotImplemented().into_bound(other.py())),
         }
     }
 
     fn __matmul__<'py>(&self, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
-        factor(&self.0, other, |other| self.0.matmul(other))
+        called("@", || factor(&self.0, other, |other| self.0.matmul(other)))
     }
 
     fn __rmatmul__<'py>(&self, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
-        factor(&self.0, other, |other| other.matmul(&self.0))
+        called("@", || factor(&self.0, other, |other| other.matmul(&self.0)))
     }
 
     fn __richcmp__<'py>(&self, other: &Bound<'py, PyAny>, op: CompareOp) -> Result<Bound<'py, PyAny>> {
@@ -101,7 +102,7 @@ impl PyTensor {
     }
 
     fn __neg__(&self) -> Made {
-        Ok(self.0.neg()?.into())
+        called("-", || Ok(self.0.neg()?.into()))
     }
 
     fn __pos__(&self) -> PyTensor {
@@ -113,7 +114,7 @@ impl PyTensor {
     }
 
     fn __abs__(&self) -> Made {
-        Ok(self.0.abs()?.into())
+        called("abs", || Ok(self.0.abs()?.into()))
     }
 
     fn __getitem__(&self, key: &Bound<'_, PyAny>) -> Made {

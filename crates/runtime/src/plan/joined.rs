@@ -60,19 +60,22 @@ pub(super) fn made_in_place(ops: &mut Vec<PlanOp>, buffers: &mut [Arc<Buffer>], 
         let joined: Vec<usize> = whole.joined.iter().map(|member| plan.of[&member.buffer].op).collect();
         plan.gone.extend(joined);
     }
-    let mut gone: Vec<usize> = plan.gone.into_iter().collect();
-    gone.sort_unstable_by_key(|at| Reverse(*at));
-    if !gone.is_empty() {
+    let gone = plan.gone;
+    if gone.is_empty() {
+        return;
+    }
+    let mut places: Vec<usize> = Vec::with_capacity(ops.len());
+    let mut left = 0;
+    for (at, op) in ops.iter_mut().enumerate() {
         // Ops are named by their positions where they have no name: these change now.
-        for (at, op) in ops.iter_mut().enumerate() {
-            op.id.get_or_insert(at as u64);
-        }
+        op.id.get_or_insert(at as u64);
+        places.push(left);
+        left += usize::from(!gone.contains(&at));
     }
-    for at in gone {
-        ops.remove(at);
-        let after = ops.iter_mut().flat_map(|op| &mut op.after).filter(|after| **after > at);
-        after.for_each(|after| *after -= 1);
-    }
+    let mut at = 0..;
+    ops.retain(|_| at.next().is_some_and(|at| !gone.contains(&at)));
+    // Nobody waits for one that is gone.
+    ops.iter_mut().flat_map(|op| &mut op.after).for_each(|after| *after = places[*after]);
 }
 
 /// The joins of a plan, by the buffers that they write.

@@ -24,6 +24,7 @@ mod instance;
 mod joined;
 mod lend;
 mod memory_plan;
+mod need;
 mod op;
 mod order;
 mod output;

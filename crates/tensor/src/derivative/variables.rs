@@ -123,6 +123,7 @@ impl Tensor {
     pub fn set_requires_grad(&self, requires: bool) -> Result<()> {
         let op = "requires_grad_";
         if requires == self.requires_grad() {
+            self.set_fixed(!requires);
             return Ok(());
         }
         if !requires {
@@ -130,6 +131,7 @@ impl Tensor {
                 let message = "follows from others that require a gradient; `detach()` gives one that does not";
                 return Err(TensorError::value(op, message));
             }
+            self.set_fixed(true);
             self.set_variable(None);
             self.rebind(self.uop().detach()?);
             return Ok(());
@@ -139,6 +141,7 @@ impl Tensor {
         }
         let variable = Variable::new(true);
         let node = variable.value(&self.uop())?;
+        self.set_fixed(false);
         self.set_variable(Some(variable));
         self.rebind(node);
         Ok(())

@@ -227,7 +227,7 @@ impl Walk {
                 let parts = step.pulled(&place.sources, &given, &active)?;
                 for (below, part) in place.below.iter().zip(parts) {
                     if let Some(part) = part {
-                        part.inherit_origin(&place.value);
+                        part.inherit_origin_as_derivative(&place.value);
                         passed[*below as usize].push(part);
                     }
                 }
@@ -240,7 +240,7 @@ impl Walk {
             let which = self.target(at).and_then(|target| wanted.get(&target));
             if let (Op::Expand(_), None) = (&place.op, which) {
                 let part = sums::unexpanded(&parts, &place.sources[0])?;
-                part.inherit_origin(&place.value);
+                part.inherit_origin_as_derivative(&place.value);
                 passed[place.below[0] as usize].push(part);
                 continue;
             }
@@ -270,7 +270,7 @@ impl Walk {
                     None => cotangent(&step, i)?,
                 };
                 if let Some(part) = part {
-                    part.inherit_origin(&place.value);
+                    part.inherit_origin_as_derivative(&place.value);
                     passed[*below as usize].push(part);
                 }
             }

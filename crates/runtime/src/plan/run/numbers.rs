@@ -1,10 +1,11 @@
 //! Looking for the first NaN of a run.
 //!
 //! A plan that is prepared for it looks at what each step has written before the next one begins. What a kernel computes on its
-//! way stays in registers, so it is a kernel that is named, with all lines of the program that it computes.
+//! way stays in registers, so it is a kernel that is named, with all lines of the program that it computes; whoever has the
+//! graph can ask that which of these operations it was.
 
 use super::{Run, Step};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::plan::op::PlanOp;
 use crate::plan::{Role, Shared};
 use std::ptr::NonNull;
@@ -39,11 +40,14 @@ impl Run {
             let extents: Vec<String> = found.extents.iter().map(usize::to_string).collect();
             let mut message =
                 format!("NaN at [{}] of its result {}[{}]", place.join(", "), found.dtype, extents.join(", "));
-            message += &match self.nan_given(at, op, shared, buffers)? {
+            let given = self.nan_given(at, op, shared, buffers)?;
+            let is_given = given.is_some();
+            message += &match given {
                 Some(whose) => format!("; {whose} has NaN already"),
                 None => "; what it reads has none".to_owned(),
             };
-            return Err(op.failed(at, message));
+            let (name, origins) = (op.name().to_owned(), op.origins.clone());
+            return Err(Error::NaN { op: at, name, origins, found: message, is_given, made: None });
         }
         Ok(())
     }
