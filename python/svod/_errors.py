@@ -21,7 +21,7 @@ class AxisError(ShapeError, IndexError):
     ...     svod.ones(2, 3).sum(5)
     ... except IndexError as error:
     ...     type(error).__name__, str(error)
-    ('AxisError', 'sum: axis 5 is out of range for rank 2, which takes -2 to 2 exclusive')
+    ('AxisError', 'sum: axis 5 is out of range for rank 2, which takes -2 to 1')
     """
 
     __module__ = "svod"

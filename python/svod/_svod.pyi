@@ -1687,7 +1687,9 @@ class Tensor:
         """The imaginary parts; of real numbers 0."""
 
     def _complex_function(self, /, name: builtins.str) -> Tensor: ...
-    def _factors(self, /, name: builtins.str, other: _ArrayLike | None = None) -> list[Tensor]: ...
+    def _factors(
+        self, /, factors: builtins.str, other: _ArrayLike | None = None, *, name: builtins.str | None = None
+    ) -> list[Tensor]: ...
     def _fft(self, /, axis: builtins.int, backward: builtins.bool) -> Tensor: ...
     def _transposed(self, /, axes: Sequence[builtins.int]) -> Tensor: ...
     def _rfft(self, /, axis: builtins.int) -> Tensor: ...
@@ -5131,11 +5133,11 @@ def stack(tensors: Sequence[_ArrayLike], axis: builtins.int | None = 0, *, dim: 
 def std(
     x: _Operand,
     /,
-    unbiased: builtins.bool | None = None,
-    *,
     axis: _Axis = None,
-    correction: builtins.float = 0.0,
+    unbiased: builtins.bool | None = None,
     keepdims: builtins.bool = False,
+    *,
+    correction: builtins.float = 0.0,
     dim: _Axis = None,
     keepdim: builtins.bool = False,
     ddof: _Operand | None = None,
@@ -5172,18 +5174,18 @@ def trunc(x: _Operand, /) -> Tensor:
 def var(
     x: _Operand,
     /,
-    unbiased: builtins.bool | None = None,
-    *,
     axis: _Axis = None,
-    correction: builtins.float = 0.0,
+    unbiased: builtins.bool | None = None,
     keepdims: builtins.bool = False,
+    *,
+    correction: builtins.float = 0.0,
     dim: _Axis = None,
     keepdim: builtins.bool = False,
     ddof: _Operand | None = None,
 ) -> Tensor:
     """The variance along axes, the sum divided by the number of elements less `correction`, by default 0: that of
     the method
-    is 1, as PyTorch's.
+    is 1, as PyTorch's. A flag in the place of axes is PyTorch's `unbiased`.
     """
 
 def view_as_complex(x: _Operand, /) -> Tensor:

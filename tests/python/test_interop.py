@@ -131,6 +131,7 @@ def test_types_of_ml_dtypes(dtype: str) -> None:
 SCIPY = {
     "pearsonr": "stats.pearsonr(x[:, 0], x[:, 1]).statistic",
     "variation": "stats.variation(x)",
+    "cramervonmises": "stats.cramervonmises(x[:, 0], special.ndtr).statistic",
     "special.logsumexp": "special.logsumexp(x, axis=1)",
     "special.softmax": "special.softmax(x, axis=1)",
     "special.log_softmax": "special.log_softmax(x, axis=1)",

@@ -411,3 +411,109 @@ def test_packed_reflections_say_that_they_have_no_derivative(dtype: Any) -> None
     for part in (0, 1):
         with pytest.raises(svod.UnsupportedError, match="geqrf"):
             svod.grad(lambda a, part=part: svod.geqrf(a)[part].abs().sum())(x)
+
+
+def cofactors(x: np.ndarray) -> np.ndarray:
+    """The derivative of the determinant: the signed minors."""
+    n = len(x)
+    minors = [[np.linalg.det(np.delete(np.delete(x, i, 0), j, 1)) for j in range(n)] for i in range(n)]
+    return np.array(minors) * (-1) ** np.add.outer(np.arange(n), np.arange(n))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.complex128])
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 7, 17, 18])
+def test_derivatives_of_determinants_of_any_rank(n: int, dtype: Any) -> None:
+    for rank in {n, n - 1, max(n - 2, 0), 0}:
+        x = draw(n, rank, dtype=dtype) @ draw(rank, n, dtype=dtype) / 2
+        if rank == n - 1 and n > 1:
+            # A pivot that is 0 to the bit, and one that is nearly.
+            x[-1] = x[0]
+        want = np.conj(cofactors(x))
+        scale = 1e-10 * max(np.abs(want).max(), 1e-3 * np.abs(x).max() ** (n - 1), 1e-9)
+        if dtype == np.float64:
+            got = svod.grad(linalg.det)(svod.Tensor(x)).numpy()
+        else:
+            w = svod.Tensor(x).requires_grad_()
+            linalg.det(w).real.backward()
+            assert w.grad is not None
+            got = w.grad.numpy()
+        np.testing.assert_allclose(got, want, rtol=1e-9, atol=scale)
+
+
+@pytest.mark.parametrize("rank", [5, 4, 3, 2])
+def test_second_derivatives_of_determinants_of_any_rank(rank: int) -> None:
+    n = 5
+    x, along = draw(n, rank) @ draw(rank, n), draw(n, n)
+    if rank < n:
+        x[-1], x[:, -1] = x[0], x[:, 0]
+    slope = svod.grad(lambda a: (svod.grad(linalg.det)(a) * svod.Tensor(along)).sum())(svod.Tensor(x)).numpy()
+    step = 1e-5
+    want = (cofactors(x + step * along) - cofactors(x - step * along)) / (2 * step)
+    np.testing.assert_allclose(slope, want, rtol=1e-5, atol=1e-6 * np.abs(want).max() + 1e-8)
+
+
+def test_determinants_in_maps_and_traces() -> None:
+    x = draw(3, 4, 4)
+    x[1, 2] = x[1, 0]
+    one_by_one = np.stack([svod.grad(linalg.det)(svod.Tensor(one)).numpy() for one in x])
+    mapped = svod.vmap(svod.grad(linalg.det))(svod.Tensor(x)).numpy()
+    np.testing.assert_allclose(mapped, one_by_one, rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(mapped, np.stack([cofactors(one) for one in x]), rtol=1e-9, atol=1e-11)
+    traced = svod.jit(svod.grad(lambda a: linalg.det(a).sum()))(svod.Tensor(x)).numpy()
+    np.testing.assert_allclose(traced, one_by_one, rtol=1e-12, atol=1e-13)
+    close(linalg.det(svod.Tensor(x)), np.linalg.det(x))
+    nan = x.copy()
+    nan[0, 0, 0] = np.nan
+    assert np.isnan(svod.grad(lambda a: linalg.det(a).sum())(svod.Tensor(nan)).numpy()[0]).any()
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("shape", [(5, 3), (3, 5), (4, 4), (1, 1), (30, 20), (20, 30), (0, 3), (3, 0)])
+def test_least_squares_of_any_shape_and_rank(shape: tuple[int, int], dtype: Any) -> None:
+    m, n = shape
+    rcond = max(m, n) * np.finfo(dtype).eps
+    for rank in {min(m, n), max(min(m, n) - 1, 0), 0}:
+        a, b = draw(m, rank, dtype=dtype) @ draw(rank, n, dtype=dtype), draw(m, 2, dtype=dtype)
+        x, residuals, found, values = linalg.lstsq(a, b)
+        if 0 in shape:
+            assert x.shape == (n, 2) and not x.numpy().any()
+            continue
+        wanted = np.linalg.lstsq(a, b, rcond=rcond)
+        close(x, wanted[0].astype(dtype), 10)
+        assert found.item() == rank == wanted[2]
+        close(values, wanted[3].astype(values.numpy().dtype))
+        if m > n:
+            left = (np.abs(a @ wanted[0] - b) ** 2).sum(0)
+            close(residuals, left.astype(residuals.numpy().dtype), 10)
+        close(linalg.lstsq(a, b[:, 0]).solution, wanted[0][:, 0].astype(dtype), 10)
+        close(linalg.lstsq(a, b, rtol=1e-3).solution, (np.linalg.pinv(a, rcond=1e-3) @ b).astype(dtype), 10)
+        # A stack of right sides for one matrix.
+        stack = draw(2, m, 1, dtype=dtype)
+        close(linalg.lstsq(a, stack).solution, np.stack([np.linalg.lstsq(a, s, rcond=rcond)[0] for s in stack]), 10)
+
+
+def test_errors_of_factors_name_the_function_that_was_called() -> None:
+    nan, singular = svod.full((4, 4), np.nan), svod.ones(4, 4)
+    for name, compute in {
+        "cond": lambda: linalg.cond(nan),
+        "matrix_rank": lambda: linalg.matrix_rank(nan),
+        "matrix_norm": lambda: linalg.matrix_norm(nan, "nuc"),
+        "pinv": lambda: linalg.pinv(nan),
+        "lstsq": lambda: linalg.lstsq(nan, singular).solution,
+        "svdvals": lambda: linalg.svdvals(nan),
+        "svd": lambda: linalg.svd(nan).S,
+        "inv": lambda: linalg.inv(singular),
+        "solve": lambda: linalg.solve(singular, singular),
+    }.items():
+        with pytest.raises(linalg.LinAlgError, match=f"^{name}[,:]"):
+            compute().numpy()
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_inverses(dtype: Any) -> None:
+    for n in (1, 2, 5, 16, 17, 40, 130):
+        x = draw(n, n, dtype=dtype)
+        np.testing.assert_allclose(linalg.inv(x).numpy() @ x, np.eye(n), atol=3e5 * np.finfo(dtype).eps)
+        b = draw(n, 3, dtype=dtype)
+        np.testing.assert_allclose(x @ linalg.solve(x, b).numpy(), b, atol=3e5 * np.finfo(dtype).eps)
+    assert linalg.inv(svod.zeros(0, 0)).shape == (0, 0) and linalg.inv(svod.zeros(0, 3, 3)).shape == (0, 3, 3)

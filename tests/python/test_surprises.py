@@ -58,7 +58,7 @@ def test_types_make_tensors(dtype: str) -> None:
     assert svod.float64(0.1).item() == 0.1
     with pytest.raises(TypeError):
         made()
-    with pytest.raises(svod.DTypeError, match="an array of object cannot be a tensor"):
+    with pytest.raises(svod.DTypeError, match="numbers are expected, not object"):
         made(object())
 
 
@@ -547,9 +547,8 @@ def test_integers_that_are_not_pythons_are_read(number: Any) -> None:
     assert svod.nn.functional.avg_pool2d(x[None, None], number(2)).shape == (1, 1, 1, 2)
     assert svod.nn.Linear(number(4), number(2))(x).shape == (3, 2)
     assert svod.nn.LayerNorm((number(4),))(x).shape == (3, 4)
-    for wrong in (1.5, True):
-        with pytest.raises(svod.ArgumentTypeError, match="roll: shift: an integer, or several, is expected"):
-            svod.roll(x, svod.Tensor(wrong), axis=0)
+    with pytest.raises(svod.ArgumentTypeError, match="roll: shift: an integer, or several, is expected"):
+        svod.roll(x, svod.Tensor(1.5), axis=0)
     with pytest.raises(svod.TraceError):
         svod.jit(lambda x, n: svod.tile(x, (n, 1)))(x, svod.Tensor(2))
 
@@ -608,3 +607,45 @@ def test_transforms_of_a_number_are_errors(axis: int) -> None:
         more = [] if transform is svod.Tensor._rfft else [True]
         with pytest.raises(svod.AxisError):
             transform(svod.Tensor(1.0), axis, *more)
+
+
+def test_what_is_no_number_and_what_is_too_large_says_so() -> None:
+    for made in (svod.asarray, svod.Tensor, lambda x: svod.add(x, 1)):
+        with pytest.raises(TypeError, match="numbers are expected in a list, not NoneType"):
+            made([1, None])
+        with pytest.raises(TypeError, match="numbers are expected in a list, not object"):
+            made([[1.5], [object()]])
+        with pytest.raises(OverflowError, match="an integer of at most 64 bits is expected in a list"):
+            made([1, 2**64])
+        # Of integers that fit no one type, which NumPy rounds to floats.
+        with pytest.raises(OverflowError, match="-1 out of bounds for uint64"):
+            made([-1, 2**63])
+    for wrong in (None, object(), {1: 2}):
+        with pytest.raises(TypeError, match=f"numbers are expected, not {type(wrong).__name__}"):
+            svod.asarray(wrong)
+    for listed in ([1, 2**63], [[2**63], [5]], (0, 2**64 - 1)):
+        made_of = svod.asarray(listed)
+        assert made_of.dtype == svod.uint64 and made_of.tolist() == np.array(listed, np.uint64).tolist()
+    assert svod.asarray([-1, 2**63], dtype="float64").tolist() == [-1.0, 2.0**63]
+    assert svod.asarray([1, 2.5]).dtype == svod.float32
+
+
+@pytest.mark.parametrize("name", ["std", "var"])
+def test_axes_come_second_and_a_flag_there_is_unbiased(name: str) -> None:
+    x = np.random.default_rng(3).random((3, 4, 5))
+    of, theirs, t = getattr(svod, name), getattr(np, name), svod.Tensor(x)
+    for axis in (0, -1, (0, 2), [1, 2], None, ()):
+        axes = tuple(axis) if isinstance(axis, list) else axis
+        for found in (of(t, axis), of(t, axis=axis), of(t, dim=axis)):
+            np.testing.assert_allclose(found.numpy(), theirs(x, axes), rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(of(t, 1, correction=1).numpy(), theirs(x, 1, ddof=1), rtol=1e-12)
+    np.testing.assert_allclose(of(t, 1, True).numpy(), theirs(x, 1, ddof=1), rtol=1e-12)
+    np.testing.assert_allclose(of(t, 1, False, True).numpy(), theirs(x, 1, keepdims=True), rtol=1e-12)
+    np.testing.assert_allclose(of(t, 1, unbiased=True, keepdim=True).numpy(), theirs(x, 1, ddof=1, keepdims=True))
+    for flag in (True, False):
+        np.testing.assert_allclose(of(t, flag).item(), theirs(x, ddof=int(flag)), rtol=1e-12)
+        np.testing.assert_allclose(of(t, unbiased=flag).item(), theirs(x, ddof=int(flag)), rtol=1e-12)
+        with pytest.raises(svod.ArgumentTypeError, match=f"{name}: dim: axes are expected beside"):
+            of(t, flag, correction=1)
+    with pytest.raises(svod.ArgumentTypeError, match="only one of them"):
+        of(t, 0, dim=1)

@@ -4,6 +4,9 @@
 //! It knows nothing of tensors, and depends on no other crate of svod, so that it is compiled once. Many rows are
 //! divided among threads, which the caller gives ([`Parallel`]).
 
+mod balance;
+mod composed;
+mod eigen;
 pub mod fft;
 pub mod linalg;
 mod small;

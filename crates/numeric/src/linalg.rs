@@ -6,13 +6,18 @@
 use std::ops;
 
 use faer::diag::DiagRef;
-use faer::linalg::solvers::{Eigen, Llt, LltError, PartialPivLu, Qr, SelfAdjointEigen, SolveCore, Svd};
-use faer::traits::{ComplexField, RealField};
-use faer::{Conj, MatMut, MatRef, Side};
-use rustfft::num_complex::Complex;
+use faer::dyn_stack::{MemBuffer, MemStack};
+use faer::linalg::lu::partial_pivoting::factor::{lu_in_place, lu_in_place_scratch};
+use faer::linalg::lu::partial_pivoting::solve::{solve_in_place as solve_by_factors, solve_in_place_scratch};
+use faer::linalg::solvers::{Llt, LltError, PartialPivLu, Qr, SelfAdjointEigen, Svd};
+use faer::traits::ComplexField;
+use faer::{Mat, MatMut, MatRef, Par, Side};
 
+use crate::eigen::{of_complex, of_real};
 use crate::small;
 
+pub use crate::composed::{adjugate, least_squares};
+pub use crate::eigen::eig;
 pub use faer::{c32, c64};
 
 /// A number that matrices hold.
@@ -24,43 +29,73 @@ pub trait Number:
     + ops::Div<Output = Self>
     + ops::Neg<Output = Self>
 {
+    /// A complex number of these parts.
+    type Complex: Number<Real = Self::Real>;
+
     /// The logarithm of an absolute value.
     fn ln(size: Self::Real) -> Self::Real;
 
-    /// The eigenvalues and eigenvectors, of length 1, of a matrix.
+    /// What has a logarithm.
+    fn exp(log: Self::Real) -> Self::Real;
+
+    /// The absolute value, in the widest type.
+    fn size(self) -> f64;
+
+    /// Times a power of 2, whose range is that of the type.
+    fn times(self, power: f64) -> Self;
+
+    /// Divided by a length.
+    fn over(self, length: f64) -> Self;
+
+    /// The eigenvalues and, if they are wanted, the eigenvectors, of any length, of a matrix of finite numbers.
     ///
     /// # Errors
-    /// [`Failure::NoConvergence`]; [`Failure::Real`] of real matrices, whose eigenvalues are complex.
-    fn eig(n: usize, a: &[Self], w: &mut [Self], v: &mut [Self]) -> Result<(), Failure>;
+    /// [`Failure::NoConvergence`].
+    fn eigen(
+        a: MatRef<'_, Self>,
+        w: &mut [Self::Complex],
+        with_vectors: bool,
+    ) -> Result<Option<Mat<Self::Complex>>, Failure>;
 }
 
 macro_rules! numbers {
-    ($($real:ty, $complex:ty;)*) => {$(
-        impl Number for $real {
-            fn ln(size: Self) -> Self {
-                size.ln()
-            }
+    ($($number:ty, $real:ty, $complex:ty, $eigen:ident, $size:expr;)*) => {$(
+        impl Number for $number {
+            type Complex = $complex;
 
-            fn eig(_: usize, _: &[Self], _: &mut [Self], _: &mut [Self]) -> Result<(), Failure> {
-                Err(Failure::Real)
-            }
-        }
-
-        impl Number for $complex {
             fn ln(size: $real) -> $real {
                 size.ln()
             }
 
-            fn eig(n: usize, a: &[Self], w: &mut [Self], v: &mut [Self]) -> Result<(), Failure> {
-                eig(n, a, w, v)
+            fn exp(log: $real) -> $real {
+                log.exp()
+            }
+
+            fn size(self) -> f64 {
+                let size: fn($number) -> f64 = $size;
+                size(self)
+            }
+
+            fn times(self, power: f64) -> Self {
+                self * (power as $real)
+            }
+
+            fn over(self, length: f64) -> Self {
+                self / (length as $real)
+            }
+
+            fn eigen(a: MatRef<'_, Self>, w: &mut [$complex], with_vectors: bool) -> Result<Option<Mat<$complex>>, Failure> {
+                $eigen(a, w, with_vectors)
             }
         }
     )*};
 }
 
 numbers! {
-    f32, c32;
-    f64, c64;
+    f32, f32, c32, of_real,    |x| f64::from(x.abs());
+    f64, f64, c64, of_real,    |x| x.abs();
+    c32, f32, c32, of_complex, |x| f64::from(x.re).hypot(x.im.into());
+    c64, f64, c64, of_complex, |x| x.re.hypot(x.im);
 }
 
 /// Why a matrix has no such factors.
@@ -70,8 +105,6 @@ pub enum Failure {
     Singular(usize),
     /// A Cholesky factor of a matrix that is not positive definite: its leading minor of this order is not positive.
     NotPositiveDefinite(usize),
-    /// Complex factors of a real matrix.
-    Real,
     /// An iteration came to no end, as where an element is not finite.
     NoConvergence,
 }
@@ -81,7 +114,6 @@ impl std::fmt::Display for Failure {
         f.write_str(match self {
             Failure::Singular(_) => "the matrix is singular",
             Failure::NotPositiveDefinite(_) => "the matrix is not positive definite",
-            Failure::Real => "the matrix is real, and its factors are complex",
             Failure::NoConvergence => "the eigenvalues or singular values did not converge",
         })
     }
@@ -240,16 +272,37 @@ fn is_odd(permutation: &[usize]) -> bool {
 /// # Errors
 /// [`Failure::Singular`].
 pub fn solve<T: Number>(n: usize, k: usize, a: &[T], b: &[T], x: &mut [T]) -> Result<(), Failure> {
+    x.copy_from_slice(b);
+    solve_in_place(n, k, a, x)
+}
+
+/// The inverse of a matrix.
+///
+/// # Errors
+/// [`Failure::Singular`].
+pub fn inverse<T: Number>(n: usize, a: &[T], x: &mut [T]) -> Result<(), Failure> {
+    x.fill(T::zero_impl());
+    (0..n).for_each(|i| x[i * n + i] = T::one_impl());
+    solve_in_place(n, n, a, x)
+}
+
+/// [`solve`], where X is what B was.
+fn solve_in_place<T: Number>(n: usize, k: usize, a: &[T], x: &mut [T]) -> Result<(), Failure> {
     if n <= small::MOST {
-        return small::solve(n, k, a, b, x);
+        return small::solve(n, k, a, x);
     }
-    let factor = PartialPivLu::new(matrix(n, n, a));
-    let upper = factor.U();
-    if let Some(i) = (0..n).find(|&i| T::abs_impl(&upper[(i, i)]) == T::Real::zero_impl()) {
+    let (mut factor, mut rows, mut back) = (matrix(n, n, a).to_owned(), vec![0usize; n], vec![0usize; n]);
+    let needed = lu_in_place_scratch::<usize, T>(n, n, Par::Seq, Default::default())
+        .or(solve_in_place_scratch::<usize, T>(n, k, Par::Seq));
+    let mut memory = MemBuffer::new(needed);
+    let stack = MemStack::new(&mut memory);
+    let (_, rows) = lu_in_place(factor.as_mut(), &mut rows, &mut back, Par::Seq, stack, Default::default());
+    // Both triangles lie in one matrix.
+    let factor = factor.as_ref();
+    if let Some(i) = (0..n).find(|&i| T::abs_impl(&factor[(i, i)]) == T::Real::zero_impl()) {
         return Err(Failure::Singular(i + 1));
     }
-    x.copy_from_slice(b);
-    factor.solve_in_place_with_conj(Conj::No, MatMut::from_row_major_slice_mut(x, n, k));
+    solve_by_factors(factor, factor, rows, MatMut::from_row_major_slice_mut(x, n, k), Par::Seq, stack);
     Ok(())
 }
 
@@ -331,28 +384,6 @@ where
 {
     let side = if lower { Side::Lower } else { Side::Upper };
     w.copy_from_slice(&matrix(n, n, a).self_adjoint_eigenvalues(side).map_err(|_| Failure::NoConvergence)?);
-    Ok(())
-}
-
-/// The eigenvalues and eigenvectors, of length 1, of a complex matrix.
-///
-/// # Errors
-/// [`Failure::NoConvergence`].
-fn eig<R: RealField>(n: usize, a: &[Complex<R>], w: &mut [Complex<R>], v: &mut [Complex<R>]) -> Result<(), Failure>
-where
-    Complex<R>: ComplexField<Real = R> + Copy,
-{
-    let factors = Eigen::new(matrix(n, n, a)).map_err(|_| Failure::NoConvergence)?;
-    let values = factors.S().column_vector();
-    w.iter_mut().enumerate().for_each(|(i, to)| *to = values[i]);
-    let vectors = factors.U();
-    for j in 0..n {
-        let column = vectors.col(j);
-        let length = column.norm_l2();
-        for i in 0..n {
-            v[i * n + j] = Complex::<R>::mul_real_impl(&column[i], &R::recip_impl(&length));
-        }
-    }
     Ok(())
 }
 
@@ -438,7 +469,7 @@ mod tests {
             let scaled: Vec<c64> = (0..n * n).map(|e| v[e] * w[e % n]).collect();
             close(&product(n, n, n, &gram, &v), &scaled);
             let mut roots = vec![c64::new(0.0, 0.0); n];
-            eig(n, &a, &mut roots, &mut v).unwrap();
+            eig(n, &a, &mut roots, Some(&mut v)).unwrap();
             let scaled: Vec<c64> = (0..n * n).map(|e| v[e] * roots[e % n]).collect();
             close(&product(n, n, n, &a, &v), &scaled);
             let (sign, log) = slogdet(n, &a);

@@ -53,20 +53,19 @@ impl<T: Number, const ROOM: usize> Elimination<T, ROOM> {
     }
 }
 
-/// X with A X = B, of k columns.
+/// X with A X = B, of k columns, in the place of B.
 ///
 /// # Errors
 /// [`Failure::Singular`].
-pub fn solve<T: Number>(n: usize, k: usize, a: &[T], b: &[T], x: &mut [T]) -> Result<(), Failure> {
+pub fn solve<T: Number>(n: usize, k: usize, a: &[T], x: &mut [T]) -> Result<(), Failure> {
     match n {
-        0..=4 => solve_in::<T, 16>(n, k, a, b, x),
-        _ => solve_in::<T, { MOST * MOST }>(n, k, a, b, x),
+        0..=4 => solve_in::<T, 16>(n, k, a, x),
+        _ => solve_in::<T, { MOST * MOST }>(n, k, a, x),
     }
 }
 
-fn solve_in<T: Number, const ROOM: usize>(n: usize, k: usize, a: &[T], b: &[T], x: &mut [T]) -> Result<(), Failure> {
+fn solve_in<T: Number, const ROOM: usize>(n: usize, k: usize, a: &[T], x: &mut [T]) -> Result<(), Failure> {
     let mut m = Elimination::<T, ROOM>::of(n, a);
-    x.copy_from_slice(b);
     for c in 0..n {
         let row = m.pivot(c);
         if m.diagonal(c) == T::zero_impl() {

@@ -14,11 +14,11 @@ use svod_dtype::{DEFAULT_COMPLEX, DEFAULT_FLOAT, DType, Weak, promote, promote_w
 use svod_ir::graph::{LeafClass, Op};
 use svod_tensor::{Operand, Tensor};
 
-use crate::convert::is_listed;
+use crate::convert::{class_of, is_listed};
 use crate::dlpack;
 use crate::dtype::{AnyDType, numpy, numpy_dtype, of_descr};
 
-use crate::error::{Class, Result};
+use crate::error::{Class, Raised, Result};
 use crate::gil::allow;
 use crate::tensor::{PyTensor, pair};
 
@@ -324,9 +324,15 @@ fn as_array<'py>(object: &Bound<'py, PyAny>, numbers: Numbers) -> Result<(Bound<
         }
     })?;
     let array = array.cast_into::<PyUntypedArray>().map_err(PyErr::from)?;
-    if array.dtype().kind() == b'O' && is_listed(object) && Members::of(object)?.weak == Some(Weak::Int) {
-        return Err(Class::Overflow.raise("tensor: an integer of at most 64 bits is expected in a list"));
+    if array.dtype().kind() == b'O'
+        && let Some(why) = no_numbers(object)?
+    {
+        return Err(why);
     }
+    let array = match numbers != Numbers::All && is_rounded(object, &array)? {
+        true => in_type(object, DType::U64)?,
+        false => array,
+    };
     if numbers != Numbers::All
         && is_listed(object)
         && array.len() > 0
@@ -340,6 +346,31 @@ fn as_array<'py>(object: &Bound<'py, PyAny>, numbers: Numbers) -> Result<(Bound<
         true => Ok((narrowed(&array)?, true)),
         false => Ok((array, is_weak)),
     }
+}
+
+/// Why NumPy makes no numbers of what is no array.
+fn no_numbers(object: &Bound<'_, PyAny>) -> Result<Option<Raised>> {
+    if object.is_instance_of::<PyInt>() {
+        return Ok(Some(Class::Overflow.raise("tensor: an integer of at most 64 bits is expected")));
+    }
+    if !is_listed(object) {
+        let unfit = || Class::DType.raise(format!("tensor: numbers are expected, not {}", class_of(object)));
+        return Ok((!object.hasattr("__array__")?).then(unfit));
+    }
+    Ok(Some(match Members::of(object)?.other {
+        Some(class) => Class::DType.raise(format!("tensor: numbers are expected in a list, not {class}")),
+        None => Class::Overflow.raise("tensor: an integer of at most 64 bits is expected in a list"),
+    }))
+}
+
+/// Whether NumPy rounded integers of Python's to floats, as some fit `int64` and some only `uint64`.
+fn is_rounded(object: &Bound<'_, PyAny>, array: &Bound<'_, PyUntypedArray>) -> Result<bool> {
+    let begins_whole = || first_of(object).is_some_and(|first| first.is_instance_of::<PyInt>());
+    if array.dtype().kind() != b'f' || !is_listed(object) || !begins_whole() {
+        return Ok(false);
+    }
+    let members = Members::of(object)?;
+    Ok(members.is_weak() && members.weak == Some(Weak::Int))
 }
 
 /// What NumPy makes of nested lists in a type.
@@ -364,6 +395,8 @@ struct Members {
     has_tensor: bool,
     /// Whether there is anything of another kind, or types that do not meet.
     unknown: bool,
+    /// The class of what has no type.
+    other: Option<String>,
 }
 
 impl Members {
@@ -405,6 +438,9 @@ impl Members {
             }
             Err(_) => one.getattr_opt("dtype")?.and_then(|dtype| of_descr(&dtype)),
         };
+        if found.is_none() {
+            self.other = Some(class_of(one));
+        }
         let joined = found.and_then(|found| self.common.map_or(Some(found), |common| promote(common, found)));
         (self.common, self.unknown) = (joined, joined.is_none());
         Ok(())
@@ -438,17 +474,21 @@ fn is_masked(array: &Bound<'_, PyUntypedArray>) -> PyResult<bool> {
     array.getattr("mask")?.call_method0("any")?.is_truthy()
 }
 
-/// Whether the first number of nested lists and tuples is one of Python's own.
-fn is_plain(object: &Bound<'_, PyAny>) -> bool {
+/// The first of what nested lists and tuples hold, if they hold anything.
+fn first_of<'py>(object: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
     let mut at = object.clone();
     while is_listed(&at) {
-        match at.get_item(0) {
-            Ok(first) => at = first,
-            Err(_) => return true,
-        }
+        at = at.get_item(0).ok()?;
     }
+    Some(at)
+}
+
+/// Whether the first number of nested lists and tuples is one of Python's own.
+fn is_plain(object: &Bound<'_, PyAny>) -> bool {
     // Subclasses of floats are NumPy's numbers.
-    at.is_exact_instance_of::<PyFloat>() || at.is_instance_of::<PyInt>() || at.is_exact_instance_of::<PyComplex>()
+    first_of(object).is_none_or(|at| {
+        at.is_exact_instance_of::<PyFloat>() || at.is_instance_of::<PyInt>() || at.is_exact_instance_of::<PyComplex>()
+    })
 }
 
 pub fn dtype_of(array: &Bound<'_, PyUntypedArray>) -> Result<DType> {

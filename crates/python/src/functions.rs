@@ -179,6 +179,18 @@ pub fn full(
     leaf(shape.bind(made), requires_grad)
 }
 
+/// A number that says how many elements there are: that of a tensor of one element is read.
+fn known(AnyOperand(given): AnyOperand) -> Result<Operand> {
+    let tensor = match given {
+        Operand::Tensor(tensor) => tensor,
+        Operand::Listed { exact, .. } => exact,
+        number => return Ok(number),
+    };
+    tensor.check_known("a number of Python's (as `arange` asks for it)")?;
+    let value = Python::attach(|py| allow(py, || tensor.item_const()))?;
+    Ok(if value.dtype().is_float() { Operand::Float(value.as_f64()) } else { Operand::Int(value.as_i128()) })
+}
+
 /// The numbers from `start`, by default 0, before `stop`, in steps of `step`.
 #[explained]
 #[pyfunction]
@@ -199,10 +211,10 @@ pub fn arange(
         return Err(Class::ArgumentType.raise("arange: stop and end are one argument: give only one of them"));
     }
     let (start, stop) = match (start, stop.or(end)) {
-        (Some(start), Some(stop)) => (start.0, stop.0),
-        (stop, None) | (None, stop) => (Operand::Int(0), required("arange", "stop", stop)?.0),
+        (Some(start), Some(stop)) => (known(start)?, known(stop)?),
+        (stop, None) | (None, stop) => (Operand::Int(0), known(required("arange", "stop", stop)?)?),
     };
-    let step = step.map_or(Operand::Int(1), |s| s.0);
+    let step = step.map_or(Ok(Operand::Int(1)), known)?;
     leaf(on(device.as_deref(), Tensor::arange(start, stop, step, dtype.map(|d| d.0))), requires_grad)
 }
 

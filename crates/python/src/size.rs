@@ -1,5 +1,6 @@
 //! Symbolic sizes: the classes `Variable` and `Size`, and arguments that may be either or a number.
 
+use numpy::{PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -93,7 +94,7 @@ type Values = Vec<(PyVariable, i64)>;
 /// What `_made` makes a size of: its text, its variables, and values.
 type Parts = (String, Vec<PyVariable>, Values);
 
-/// An integer, a variable or a size.
+/// An integer, that of a tensor included, a variable or a size.
 #[derive(Clone)]
 pub struct AnySize {
     /// The number.
@@ -101,6 +102,10 @@ pub struct AnySize {
     /// Values for this run of variables of it.
     pub values: Vec<BoundVariable>,
 }
+
+/// What a size is computed with: an integer, a variable or a size. The integer of a tensor is not read: with that a size is
+/// another tensor.
+struct Beside(AnySize);
 
 /// Extents, and the values for this run of their variables.
 #[derive(Clone, Default)]
@@ -117,11 +122,11 @@ impl Extents {
         if given.len() == 1
             && let one = given.get_item(0)?
             && !one.is_instance_of::<PyInt>()
-            && let Ok(sequence) = one.cast::<PySequence>()
+            && (one.cast::<PySequence>().is_ok() || is_line(&one))
         {
-            return match sequence.cast::<PyTuple>() {
+            return match one.cast::<PyTuple>() {
                 Ok(tuple) => Extents::each(tuple.iter().map(Ok)),
-                Err(_) => Extents::each(sequence.try_iter()?),
+                Err(_) => Extents::each(one.try_iter()?),
             };
         }
         Extents::each(given.iter().map(Ok))
@@ -181,18 +186,39 @@ impl<'a, 'py> FromPyObject<'a, 'py> for AnySize {
         if let Some(size) = symbolic(&given) {
             return Ok(size);
         }
-        // A tensor would be computed, and its value taken for good.
-        let data = given.is_instance_of::<PyBool>() || given.cast::<PyTensor>().is_ok();
-        let number = if data { Err(PyTypeError::new_err("")) } else { given.extract::<i64>() };
+        let flag = given.is_instance_of::<PyBool>();
+        let number = if flag { Err(PyTypeError::new_err("")) } else { given.extract::<i64>() };
         number.map(AnySize::from).map_err(|error| {
-            if error.is_instance_of::<PyOverflowError>(given.py()) {
+            let py = given.py();
+            if error.is_instance_of::<PyOverflowError>(py) {
                 return expected("a size", &given, error);
+            }
+            // What else a tensor fails at, such as that it is traced, stays as it is.
+            if !error.get_type(py).is(py.get_type::<PyTypeError>()) && !Class::DType.matches(&error, py) {
+                return error;
             }
             let class = class_of(&given);
             let message = format!("a size is an integer, a svod.Variable or a svod.Size, not {class}");
             PyErr::from(Class::ArgumentType.raise(message))
         })
     }
+}
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Beside {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        match given.cast::<PyTensor>() {
+            Ok(_) => Err(PyTypeError::new_err("")),
+            Err(_) => given.extract().map(Beside),
+        }
+    }
+}
+
+/// Whether it is a tensor or an array of one dimension, which may stand for several numbers.
+fn is_line(given: &Bound<'_, PyAny>) -> bool {
+    given.cast::<PyTensor>().is_ok_and(|tensor| tensor.get().0.rank() == 1)
+        || given.cast::<PyUntypedArray>().is_ok_and(|array| array.ndim() == 1)
 }
 
 /// The object as a size, if it is a variable or a size.
@@ -387,8 +413,8 @@ macro_rules! operators {
         impl $class {
             fn __add__<'py>(&self, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
                 let (own, py) = (self.any(), other.py());
-                match other.extract::<AnySize>() {
-                    Ok(other) => made(py, &own.size + &other.size, &own, &other),
+                match other.extract::<Beside>() {
+                    Ok(Beside(other)) => made(py, &own.size + &other.size, &own, &other),
                     Err(_) => with_float(own, "__add__", other),
                 }
             }
@@ -436,37 +462,37 @@ macro_rules! operators {
 
             fn __sub__<'py>(&self, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
                 let (own, py) = (self.any(), other.py());
-                match other.extract::<AnySize>() {
-                    Ok(other) => made(py, &own.size - &other.size, &own, &other),
+                match other.extract::<Beside>() {
+                    Ok(Beside(other)) => made(py, &own.size - &other.size, &own, &other),
                     Err(_) => with_float(own, "__sub__", other),
                 }
             }
 
             fn __rsub__<'py>(&self, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
                 let (own, py) = (self.any(), other.py());
-                match other.extract::<AnySize>() {
-                    Ok(other) => made(py, &other.size - &own.size, &own, &other),
+                match other.extract::<Beside>() {
+                    Ok(Beside(other)) => made(py, &other.size - &own.size, &own, &other),
                     Err(_) => with_float(own, "__rsub__", other),
                 }
             }
 
-            fn __floordiv__<'py>(&self, py: Python<'py>, other: AnySize) -> Result<Bound<'py, PyAny>> {
-                let own = self.any();
+            fn __floordiv__<'py>(&self, py: Python<'py>, other: Beside) -> Result<Bound<'py, PyAny>> {
+                let (own, Beside(other)) = (self.any(), other);
                 made(py, own.size.floordiv(&other.size), &own, &other)
             }
 
-            fn __rfloordiv__<'py>(&self, py: Python<'py>, other: AnySize) -> Result<Bound<'py, PyAny>> {
-                let own = self.any();
+            fn __rfloordiv__<'py>(&self, py: Python<'py>, other: Beside) -> Result<Bound<'py, PyAny>> {
+                let (own, Beside(other)) = (self.any(), other);
                 made(py, other.size.floordiv(&own.size), &own, &other)
             }
 
-            fn __mod__<'py>(&self, py: Python<'py>, other: AnySize) -> Result<Bound<'py, PyAny>> {
-                let own = self.any();
+            fn __mod__<'py>(&self, py: Python<'py>, other: Beside) -> Result<Bound<'py, PyAny>> {
+                let (own, Beside(other)) = (self.any(), other);
                 made(py, own.size.modulo(&other.size), &own, &other)
             }
 
-            fn __rmod__<'py>(&self, py: Python<'py>, other: AnySize) -> Result<Bound<'py, PyAny>> {
-                let own = self.any();
+            fn __rmod__<'py>(&self, py: Python<'py>, other: Beside) -> Result<Bound<'py, PyAny>> {
+                let (own, Beside(other)) = (self.any(), other);
                 made(py, other.size.modulo(&own.size), &own, &other)
             }
 
@@ -477,8 +503,8 @@ macro_rules! operators {
 
             fn __mul__<'py>(&self, other: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
                 let (own, py) = (self.any(), other.py());
-                match other.extract::<AnySize>() {
-                    Ok(other) => made(py, &own.size * &other.size, &own, &other),
+                match other.extract::<Beside>() {
+                    Ok(Beside(other)) => made(py, &own.size * &other.size, &own, &other),
                     Err(_) => with_float(own, "__mul__", other),
                 }
             }
@@ -489,8 +515,8 @@ macro_rules! operators {
 
             fn __richcmp__<'py>(&self, other: &Bound<'py, PyAny>, op: CompareOp) -> Result<Bound<'py, PyAny>> {
                 let py = other.py();
-                match other.extract::<AnySize>() {
-                    Ok(other) => Ok(compared(&self.any(), op, &other)?.into_bound_py_any(py)?),
+                match other.extract::<Beside>() {
+                    Ok(Beside(other)) => Ok(compared(&self.any(), op, &other)?.into_bound_py_any(py)?),
                     Err(_) => Ok(py.NotImplemented().into_bound(py)),
                 }
             }

@@ -375,7 +375,7 @@ fn following(names: &[String]) -> String {
 }
 
 fn axes_of_rank(rank: usize) -> String {
-    if rank == 0 { "which has none".into() } else { format!("which takes -{rank} to {rank} exclusive") }
+    if rank == 0 { "which has none".into() } else { format!("which takes -{rank} to {}", rank - 1) }
 }
 
 /// A shape as `[4, n]`, for messages.

@@ -1,6 +1,6 @@
 //! Factors and solutions of matrices: functions of the host over the last two dimensions, a call for each matrix.
 //!
-//! Complex matrices are given and taken as pairs. Derivatives are formulas over these results, in `svod/linalg.py`.
+//! Complex matrices are given and taken as pairs. Derivatives are formulas over these results, in `svod/linalg`.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -32,6 +32,12 @@ pub enum Factor {
     Slogdet,
     /// X with A X = B, of a second operand.
     Solve,
+    /// The inverse.
+    Inverse,
+    /// The X of least length with the least A X - B, of a second operand.
+    LeastSquares,
+    /// The inverse times the determinant, and what that tends to where a matrix is singular.
+    Adjugate,
     /// Q and R, all columns of Q where it is complete.
     Qr {
         /// Whether Q is square.
@@ -47,8 +53,10 @@ pub enum Factor {
         /// Whether the lower triangle is read, rather than the upper one.
         lower: bool,
     },
-    /// Eigenvalues and eigenvectors of a complex matrix.
+    /// Eigenvalues and eigenvectors, complex ones of real matrices too.
     Eig,
+    /// The eigenvalues alone.
+    Eigvals,
     /// The singular values alone.
     SingularValues,
     /// The eigenvalues of a matrix that is its own adjoint, alone.
@@ -63,6 +71,8 @@ pub enum Factor {
 enum Holds {
     /// Numbers as the matrix has.
     Same,
+    /// Complex numbers.
+    Complex,
     /// Real numbers.
     Real,
     /// Positions.
@@ -78,22 +88,29 @@ impl Factor {
             Factor::Lu => "lu",
             Factor::Slogdet => "slogdet",
             Factor::Solve => "solve",
+            Factor::Inverse => "inv",
+            Factor::LeastSquares => "lstsq",
+            Factor::Adjugate => "adjugate",
             Factor::Qr { .. } => "qr",
             Factor::Svd { .. } => "svd",
             Factor::Eigh { .. } => "eigh",
             Factor::Eig => "eig",
+            Factor::Eigvals => "eigvals",
             Factor::SingularValues => "svdvals",
             Factor::Eigenvalues { .. } => "eigvalsh",
         }
     }
 
     fn needs_square(self) -> bool {
-        !matches!(self, Factor::Lu | Factor::Qr { .. } | Factor::Svd { .. } | Factor::SingularValues)
+        !matches!(
+            self,
+            Factor::Lu | Factor::Qr { .. } | Factor::Svd { .. } | Factor::SingularValues | Factor::LeastSquares
+        )
     }
 
     /// The results of a matrix of m × n and, of a second operand, `columns`: what each holds, and its extents.
     fn results(self, m: &Size, n: &Size, columns: &Size) -> Vec<(Holds, Vec<Size>)> {
-        use Holds::{Positions, Real, Same};
+        use Holds::{Complex, Positions, Real, Same};
         let k = m.min(n);
         let shape = |extents: &[&Size]| extents.iter().copied().cloned().collect::<Vec<Size>>();
         match self {
@@ -101,7 +118,8 @@ impl Factor {
             Factor::Minor | Factor::Pivot => vec![(Positions, shape(&[]))],
             Factor::Lu => vec![(Positions, shape(&[m])), (Same, shape(&[m, &k])), (Same, shape(&[&k, n]))],
             Factor::Slogdet => vec![(Same, shape(&[])), (Real, shape(&[]))],
-            Factor::Solve => vec![(Same, shape(&[n, columns]))],
+            Factor::Solve | Factor::LeastSquares => vec![(Same, shape(&[n, columns]))],
+            Factor::Inverse | Factor::Adjugate => vec![(Same, shape(&[n, n]))],
             Factor::Qr { complete: true } => vec![(Same, shape(&[m, m])), (Same, shape(&[m, n]))],
             Factor::Qr { complete: false } => vec![(Same, shape(&[m, &k])), (Same, shape(&[&k, n]))],
             Factor::Svd { full: true } => {
@@ -111,7 +129,8 @@ impl Factor {
                 vec![(Same, shape(&[m, &k])), (Real, shape(&[&k])), (Same, shape(&[&k, n]))]
             }
             Factor::Eigh { .. } => vec![(Real, shape(&[n])), (Same, shape(&[n, n]))],
-            Factor::Eig => vec![(Same, shape(&[n])), (Same, shape(&[n, n]))],
+            Factor::Eig => vec![(Complex, shape(&[n])), (Complex, shape(&[n, n]))],
+            Factor::Eigvals => vec![(Complex, shape(&[n]))],
             Factor::SingularValues => vec![(Real, shape(&[&k]))],
             Factor::Eigenvalues { .. } => vec![(Real, shape(&[n]))],
         }
@@ -125,6 +144,14 @@ impl Tensor {
     /// Fewer dimensions, matrices that are not square where they have to be, and types other than floats and complex
     /// numbers of 32 and 64 bits. Matrices that have no such factors are an error of the run.
     pub fn factors(&self, factor: Factor, other: Option<&Tensor>) -> Result<Vec<Tensor>> {
+        self.factors_for(factor.name(), factor, other)
+    }
+
+    /// [`Tensor::factors`] for the function of a name, which errors of the run tell.
+    ///
+    /// # Errors
+    /// As [`Tensor::factors`].
+    pub fn factors_for(&self, name: &str, factor: Factor, other: Option<&Tensor>) -> Result<Vec<Tensor>> {
         let op = factor.name();
         let (shape, rank) = (self.shape(), self.rank());
         let square = rank >= 2 && shape[rank - 1] == shape[rank - 2];
@@ -139,10 +166,11 @@ impl Tensor {
         let complex = self.dtype().is_complex();
         let pairs = |x: &Tensor| if complex { x.as_real() } else { Ok(x.clone()) };
         let operands = [Some(self), other].into_iter().flatten().map(pairs).collect::<Result<Vec<Tensor>>>()?;
-        let results = Tensor::host(function(factor, complex), &operands.iter().collect::<Vec<_>>())?;
+        let results = Tensor::host(function(name, factor, complex), &operands.iter().collect::<Vec<_>>())?;
         let one = Size::ONE;
         let held = factor.results(&one, &one, &one);
         let typed = |(result, (holds, _)): (Tensor, &(Holds, _))| match holds {
+            Holds::Complex => result.as_complex(),
             Holds::Same if complex => result.as_complex(),
             _ => Ok(result),
         };
@@ -151,8 +179,8 @@ impl Tensor {
 }
 
 /// The function of some factors: the same one each time, so that equal factors are one.
-fn function(factor: Factor, complex: bool) -> Arc<Function> {
-    type Made = Mutex<HashMap<(Factor, bool), Arc<Function>>>;
+fn function(name: &str, factor: Factor, complex: bool) -> Arc<Function> {
+    type Made = Mutex<HashMap<(String, Factor, bool), Arc<Function>>>;
     static MADE: LazyLock<Made> = LazyLock::new(Mutex::default);
     let make = || {
         let rule = move |operands: &[(DType, &[Size])]| rule(factor, complex, operands);
@@ -162,9 +190,9 @@ fn function(factor: Factor, complex: bool) -> Arc<Function> {
             (_, false) => run::<f64>(factor, args),
             (_, true) => run::<c64>(factor, args),
         };
-        Function::of_last_dimensions(factor.name(), rule, call)
+        Function::of_last_dimensions(name, rule, call)
     };
-    MADE.lock().entry((factor, complex)).or_insert_with(make).clone()
+    MADE.lock().entry((name.to_owned(), factor, complex)).or_insert_with(make).clone()
 }
 
 fn rule(factor: Factor, complex: bool, operands: &[(DType, &[Size])]) -> Ruled {
@@ -181,7 +209,8 @@ fn rule(factor: Factor, complex: bool, operands: &[(DType, &[Size])]) -> Ruled {
         None => Size::ZERO,
     };
     let result = |(holds, extents): (Holds, Vec<Size>)| {
-        let pair = (holds == Holds::Same && complex).then(|| Size::from(2));
+        let is_complex = holds == Holds::Complex || (holds == Holds::Same && complex);
+        let pair = is_complex.then(|| Size::from(2));
         let dtype = if holds == Holds::Positions { DType::I64 } else { dtype };
         (dtype, batch.iter().cloned().chain(extents).chain(pair).collect())
     };
@@ -250,6 +279,7 @@ fn place_of(computed: std::result::Result<(), Failure>) -> std::result::Result<i
 fn run<T: Number + Plain>(factor: Factor, args: &HostArgs) -> std::result::Result<(), CustomError>
 where
     T::Real: Plain + Copy,
+    T::Complex: Plain,
 {
     let (operand, results) = (&args.operands[0], &args.results);
     let complex = size_of::<T>() != size_of::<T::Real>();
@@ -309,13 +339,31 @@ where
                 Ok(())
             })
         }
-        Factor::Solve => {
+        Factor::Solve | Factor::LeastSquares => {
             let other: &[T] = elements(&args.operands[1])?;
             let x: Rows<'_, T> = rows!(0);
             let wide = other.len() / count;
-            let columns = wide.checked_div(n).unwrap_or(0);
+            let columns = wide.checked_div(m).unwrap_or(0);
+            let right = |i: usize| &other[i * wide..][..wide];
+            match factor {
+                // SAFETY: see above.
+                Factor::Solve => over(&|i| linalg::solve(n, columns, a(i), right(i), unsafe { x.row(i) })),
+                // SAFETY: see above.
+                _ => over(&|i| linalg::least_squares(m, n, columns, a(i), right(i), unsafe { x.row(i) })),
+            }
+        }
+        Factor::Inverse => {
+            let x: Rows<'_, T> = rows!(0);
             // SAFETY: see above.
-            over(&|i| linalg::solve(n, columns, a(i), &other[i * wide..][..wide], unsafe { x.row(i) }))
+            over(&|i| linalg::inverse(n, a(i), unsafe { x.row(i) }))
+        }
+        Factor::Adjugate => {
+            let x: Rows<'_, T> = rows!(0);
+            over(&|i| {
+                // SAFETY: see above.
+                linalg::adjugate(n, a(i), unsafe { x.row(i) });
+                Ok(())
+            })
         }
         Factor::Qr { complete } => {
             let (q, r): (Rows<'_, T>, Rows<'_, T>) = rows!(0 1);
@@ -336,9 +384,14 @@ where
             over(&|i| linalg::eigh(n, lower, a(i), unsafe { w.row(i) }, unsafe { v.row(i) }))
         }
         Factor::Eig => {
-            let (w, v): (Rows<'_, T>, Rows<'_, T>) = rows!(0 1);
+            let (w, v): (Rows<'_, T::Complex>, Rows<'_, T::Complex>) = rows!(0 1);
             // SAFETY: see above.
-            over(&|i| T::eig(n, a(i), unsafe { w.row(i) }, unsafe { v.row(i) }))
+            over(&|i| linalg::eig(n, a(i), unsafe { w.row(i) }, Some(unsafe { v.row(i) })))
+        }
+        Factor::Eigvals => {
+            let w: Rows<'_, T::Complex> = rows!(0);
+            // SAFETY: see above.
+            over(&|i| linalg::eig(n, a(i), unsafe { w.row(i) }, None))
         }
         Factor::SingularValues => {
             let s: Rows<'_, T::Real> = rows!(0);

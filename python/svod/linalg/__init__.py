@@ -24,6 +24,7 @@ from svod.linalg._checked import (
     lu_factor_ex,
     solve_ex,
 )
+from svod.linalg._determinants import SlogdetResult, det, slogdet
 from svod.linalg._factors import (
     EighResult,
     EigResult,
@@ -44,7 +45,7 @@ from svod.linalg._least_squares import LstsqResult, lstsq, matrix_rank, pinv
 from svod.linalg._norms import cond, matrix_norm, norm, vector_norm
 from svod.linalg._packed import householder_product, lu_factor, lu_solve, tensorinv, tensorsolve, vander
 from svod.linalg._products import diagonal, expm, matrix_power, multi_dot, trace
-from svod.linalg._solve import SlogdetResult, det, inv, slogdet, solve, solve_triangular
+from svod.linalg._solve import inv, solve, solve_triangular
 
 matrix_exp = expm
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from svod._extension import public
-from svod._svod import ArgumentError, Tensor, _may_be_differentiated, arange, cat, complex64, eye, where
+from svod._svod import ArgumentError, Tensor, _may_be_differentiated, arange, cat, eye, where
 from svod._svod import complex as joined
 from svod.library.arrangement import adjoint
 from svod.library.diagonals import diag_embed
-from svod.library.dtypes import result_type
 from svod.linalg._matrices import column, diagonal_of, factors_of, matrices, row
 from svod.linalg._solve import solve, solve_triangular
 
@@ -74,26 +73,48 @@ def cholesky(x: Any, /, upper: bool = False) -> Tensor:
 
 @public
 def eig(x: Any, /) -> EigResult:
-    """The eigenvalues and eigenvectors, of length 1, of matrices: complex, of real ones too."""
+    """The eigenvalues and eigenvectors, the columns, of length 1, of matrices: complex, of real ones too.
+
+    Those of real matrices are real, with an imaginary part of 0, or come in pairs that are each other's conjugates.
+
+    >>> import svod
+    >>> values, vectors = svod.linalg.eig([[0.0, -1.0], [1.0, 0.0]])
+    >>> sorted(values.imag.tolist())
+    [-1.0, 1.0]
+    >>> vectors.shape
+    (2, 2)
+    """
     x = matrices("eig", x, square=True)
-    given = x.astype(result_type(x, complex64))
+
+    def as_given(g: Tensor) -> Tensor:
+        return g if x.is_complex() else g.real
 
     def of_values(w: Tensor, v: Tensor, g: Tensor) -> Tensor:
-        return solve(adjoint(v), diag_embed(g) @ adjoint(v))
+        return as_given(solve(adjoint(v), diag_embed(g) @ adjoint(v)))
 
     def of_vectors(w: Tensor, v: Tensor, g: Tensor) -> Tensor:
         same = eye(w.shape[-1], dtype=w.dtype)
         apart = where(same.real > 0, 1.0, (row(w) - column(w)).conj())
         inner = adjoint(v) @ g
         inner = inner - (adjoint(v) @ v) * row(diagonal_of(inner).real)
-        return solve(adjoint(v), (inner / apart * (1 - same)) @ adjoint(v))
+        return as_given(solve(adjoint(v), (inner / apart * (1 - same)) @ adjoint(v)))
 
-    return EigResult(*factors_of(given, "eig", ((0,), of_values), ((1,), of_vectors)))
+    return EigResult(*factors_of(x, "eig", ((0,), of_values), ((1,), of_vectors)))
 
 
 @public
 def eigh(x: Any, /, UPLO: str = "L") -> EighResult:
-    """The eigenvalues, ascending, and orthonormal eigenvectors of matrices that are their own adjoints."""
+    """The eigenvalues, ascending, and orthonormal eigenvectors, the columns, of matrices that are their own adjoints.
+
+    Of each matrix the lower triangle is read, or with "U" the upper one.
+
+    >>> import svod
+    >>> values, vectors = svod.linalg.eigh([[3.0, 0.0], [0.0, 2.0]])
+    >>> values.tolist()
+    [2.0, 3.0]
+    >>> vectors.abs().tolist()
+    [[0.0, 1.0], [1.0, 0.0]]
+    """
     x = _own_adjoint("eigh", x, UPLO)
 
     def of_values(w: Tensor, v: Tensor, g: Tensor) -> Tensor:
@@ -122,13 +143,27 @@ def _own_adjoint(op: str, x: Any, triangle: str) -> Tensor:
 
 @public
 def eigvals(x: Any, /) -> Tensor:
-    """The eigenvalues of matrices: complex, of real ones too."""
-    return eig(x).eigenvalues
+    """The eigenvalues of matrices, as `eig` has them: complex, of real ones too.
+
+    >>> import svod
+    >>> svod.linalg.eigvals([[2.0, 1.0], [0.0, 3.0]]).tolist()
+    [(2+0j), (3+0j)]
+    """
+    x = matrices("eigvals", x, square=True)
+    if _may_be_differentiated(x):
+        return eig(x).eigenvalues  # Whose vectors the derivative is made of.
+    values: Tensor = x._factors("eigvals")[0]
+    return values
 
 
 @public
 def eigvalsh(x: Any, /, UPLO: str = "L") -> Tensor:
-    """The eigenvalues, ascending, of matrices that are their own adjoints."""
+    """The eigenvalues, ascending, of matrices that are their own adjoints.
+
+    >>> import svod
+    >>> svod.linalg.eigvalsh([[3.0, 0.0], [0.0, 2.0]]).tolist()
+    [2.0, 3.0]
+    """
     x = _own_adjoint("eigvalsh", x, UPLO)
     if _may_be_differentiated(x):
         return eigh(x, UPLO=UPLO).eigenvalues  # Whose vectors the derivative is made of.
@@ -138,7 +173,13 @@ def eigvalsh(x: Any, /, UPLO: str = "L") -> Tensor:
 
 @public
 def lu(x: Any, /, *, pivot: bool = True) -> LUResult:
-    """A permutation P, the lower triangle L with ones on its diagonal, and the upper triangle U with P L U = x."""
+    """A permutation P, the lower triangle L with ones on its diagonal, and the upper triangle U with P L U = x.
+
+    >>> import svod
+    >>> p, l, u = svod.linalg.lu([[1.0, 2.0], [2.0, 2.0]])
+    >>> p.tolist(), l.tolist(), u.tolist()
+    ([[0.0, 1.0], [1.0, 0.0]], [[1.0, 0.0], [0.5, 1.0]], [[2.0, 2.0], [0.0, 1.0]])
+    """
     if not pivot:
         raise ArgumentError("lu: factors without pivots are not computed: pivot is True")
     x = matrices("lu", x)
@@ -169,7 +210,15 @@ def lu(x: Any, /, *, pivot: bool = True) -> LUResult:
 
 @public
 def qr(x: Any, /, mode: str = "reduced") -> QRResult:
-    """Q with orthonormal columns and the upper triangle R with Q R = x; all columns where `mode` is "complete"."""
+    """Q with orthonormal columns and the upper triangle R with Q R = x; all columns where `mode` is "complete".
+
+    >>> import svod
+    >>> q, r = svod.linalg.qr([[0.0, 2.0], [3.0, 0.0], [0.0, 0.0]])
+    >>> q.shape, r.shape
+    ((3, 2), (2, 2))
+    >>> (q @ r).round(decimals=4).tolist()
+    [[0.0, 2.0], [3.0, 0.0], [0.0, 0.0]]
+    """
     if mode not in ("reduced", "complete"):
         raise ArgumentError(f"qr: mode is 'reduced' or 'complete', not {mode!r}")
     x = matrices("qr", x)
@@ -207,8 +256,20 @@ def svd(x: Any, /, full_matrices: bool = True) -> SVDResult:
 
     Columns of U and rows of Vᴴ beyond the values are any that complete a basis: as in PyTorch they have no derivative,
     and pass none on.
+
+    >>> import svod
+    >>> u, s, vh = svod.linalg.svd([[0.0, 2.0], [3.0, 0.0], [0.0, 0.0]], full_matrices=False)
+    >>> s.tolist()
+    [3.0, 2.0]
+    >>> (u * s @ vh).round(decimals=4).tolist()
+    [[0.0, 2.0], [3.0, 0.0], [0.0, 0.0]]
     """
-    x = matrices("svd", x)
+    return svd_for("svd", x, full_matrices)
+
+
+def svd_for(name: str, x: Any, full_matrices: bool = False) -> SVDResult:
+    """As `svd`, for the function of a name, which errors tell."""
+    x = matrices(name, x)
     rows, columns = x.shape[-2:]
 
     def thin(u: Tensor, vh: Tensor, s: Tensor) -> tuple[Tensor, Tensor]:
@@ -240,14 +301,24 @@ def svd(x: Any, /, full_matrices: bool = True) -> SVDResult:
         return whole
 
     thin_or_full = "svd_full" if full_matrices else "svd"
-    return SVDResult(*factors_of(x, thin_or_full, ((1,), of_values), ((0, 2), of_vectors)))
+    return SVDResult(*factors_of(x, thin_or_full, ((1,), of_values), ((0, 2), of_vectors), name=name))
 
 
 @public
 def svdvals(x: Any, /) -> Tensor:
-    """The singular values of matrices, descending."""
-    x = matrices("svdvals", x)
+    """The singular values of matrices, descending.
+
+    >>> import svod
+    >>> svod.linalg.svdvals([[0.0, 2.0], [3.0, 0.0]]).tolist()
+    [3.0, 2.0]
+    """
+    return svdvals_for("svdvals", x)
+
+
+def svdvals_for(name: str, x: Any) -> Tensor:
+    """As `svdvals`, for the function of a name, which errors tell."""
+    x = matrices(name, x)
     if _may_be_differentiated(x):
-        return svd(x, full_matrices=False).S  # Whose vectors the derivative is made of.
-    values: Tensor = x._factors("svdvals")[0]
+        return svd_for(name, x).S  # Whose vectors the derivative is made of.
+    values: Tensor = x._factors("svdvals", name=name)[0]
     return values

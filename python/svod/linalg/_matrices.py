@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from svod._svod import ShapeError, Tensor, _may_be_differentiated, _tensor, _with_derivative, cat, float32
@@ -36,20 +37,21 @@ Derivative = tuple[Sequence[int], Callable[..., Tensor]]
 """Results that are differentiated together, and the matrices' cotangent by all results and the cotangents of these."""
 
 
-def factors_of(operand: Tensor, factor: str, *derivatives: Derivative) -> Sequence[Tensor]:
-    """Factors of matrices, and the derivatives of those of floats.
+def factors_of(operand: Tensor, factor: str, *derivatives: Derivative, name: str | None = None) -> Sequence[Tensor]:
+    """Factors of matrices, and the derivatives of those of floats; for the function of a name, which errors tell.
 
     Results that are differentiated together are one value of which each is a part. A value that nothing reads has no
     cotangent, and its derivative is not asked for: so eigenvalues have theirs where vectors have none. A derivative
     computes with the factors anew, which are the same values of the graph: so second derivatives are there, and nothing
     holds itself.
     """
-    parts = list(operand._factors(factor))
+    parts = list(operand._factors(factor, name=name))
     if not _may_be_differentiated(operand):
         return parts
     made = list(parts)
     for places, pull in derivatives:
-        together = _together(operand, factor, parts, places, pull, derivatives)
+        anew = partial(factors_of, operand, factor, *derivatives, name=name)
+        together = _together(operand, name or factor, parts, places, pull, anew)
         for place, one in zip(places, together, strict=True):
             made[place] = one
     return made
@@ -57,11 +59,11 @@ def factors_of(operand: Tensor, factor: str, *derivatives: Derivative) -> Sequen
 
 def _together(
     operand: Tensor,
-    factor: str,
+    name: str,
     parts: Sequence[Tensor],
     places: Sequence[int],
     pull: Callable[..., Tensor],
-    derivatives: Sequence[Derivative],
+    anew: Callable[[], Sequence[Tensor]],
 ) -> Sequence[Tensor]:
     """The results at some places with a derivative of their own."""
     batch = operand.ndim - 2
@@ -78,7 +80,7 @@ def _together(
     def pulled(cotangent: Tensor) -> list[Tensor | None]:
         if 0 in operand.shape:
             return [operand.detach()]  # No elements, which are all the same.
-        return [pull(*factors_of(operand, factor, *derivatives), *split(cotangent))]
+        return [pull(*anew(), *split(cotangent))]
 
     whole = parts[places[0]] if len(places) == 1 else cat(flat, -1)
-    return split(_with_derivative(factor, whole, [operand], pulled))
+    return split(_with_derivative(name, whole, [operand], pulled))

@@ -9,7 +9,7 @@ from typing import Any
 from svod._extension import public
 from svod._svod import ArgumentError, Tensor, _tensor, abs
 from svod.library.manipulation import moveaxis
-from svod.linalg._factors import svdvals
+from svod.linalg._factors import svdvals_for
 from svod.linalg._matrices import matrices
 from svod.linalg._solve import inv
 
@@ -19,7 +19,7 @@ def cond(x: Any, /, p: Any = None) -> Tensor:
     """The condition numbers of matrices, in the 2-norm by default."""
     x = matrices("cond", x)
     if p in (None, 2, -2):
-        s = svdvals(x)
+        s = svdvals_for("cond", x)
         if s.shape[-1] == 0:
             # As PyTorch has it, of matrices without elements.
             return s.sum(-1)
@@ -61,9 +61,9 @@ def matrix_norm(
     if ord in ("fro", None):
         found = x._norm(2, (-2, -1))
     elif ord == "nuc":
-        found = svdvals(x).sum(-1)
+        found = svdvals_for("matrix_norm", x).sum(-1)
     elif ord in (2, -2):
-        s = svdvals(x)
+        s = svdvals_for("matrix_norm", x)
         found = _largest(s) if ord == 2 else s.amin(-1)
     elif ord in (1, -1, math.inf, -math.inf):
         sums = abs(x).sum(-2 if ord in (1, -1) else -1)

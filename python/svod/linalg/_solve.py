@@ -1,8 +1,8 @@
-"""Linear equations, by elimination with partial pivoting."""
+"""Linear equations and inverses, by elimination with partial pivoting."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from svod._extension import public
 from svod._svod import ShapeError, Tensor, _may_be_differentiated, _with_derivative, eye
@@ -11,48 +11,7 @@ from svod.library.arrangement import adjoint
 from svod.library.diagonals import diag_embed
 from svod.library.dtypes import result_type
 from svod.library.manipulation import broadcast_shapes
-from svod.linalg._matrices import column, diagonal_of, factors_of, matrices
-
-# The size up to which determinants are sums of products, of which a kernel computes many at once.
-_EXPANDED = 3
-
-
-class SlogdetResult(NamedTuple):
-    """What `slogdet` gives."""
-
-    sign: Tensor
-    logabsdet: Tensor
-
-
-@public
-def det(x: Any, /) -> Tensor:
-    """The determinants of matrices.
-
-    >>> import svod
-    >>> round(svod.linalg.det([[1.0, 2.0], [3.0, 4.0]]).item(), 5)
-    -2.0
-    """
-    x = matrices("det", x, square=True)
-    n = x.shape[-1]
-    if isinstance(n, int) and n <= _EXPANDED:
-        return _expanded([[x[..., i, j] for j in range(n)] for i in range(n)], x)
-    sign, log = slogdet(x)
-    return sign * log.exp()
-
-
-def _expanded(rows: list[list[Tensor]], like: Tensor) -> Tensor:
-    """The determinant of a small matrix by Laplace's expansion."""
-    if not rows:
-        return like.prod((-2, -1))  # Of no elements, 1.
-    first, *rest = rows
-    if not rest:
-        return first[0]
-    total: Tensor | None = None
-    for j, element in enumerate(first):
-        term = element * _expanded([[*row[:j], *row[j + 1 :]] for row in rest], like)
-        total = term if total is None else (total - term if j % 2 else total + term)
-    assert total is not None
-    return total
+from svod.linalg._matrices import column, diagonal_of, matrices
 
 
 @public
@@ -64,22 +23,15 @@ def inv(x: Any, /) -> Tensor:
     [[0.5, 0.0], [0.0, 0.25]]
     """
     x = matrices("inv", x, square=True)
-    one = eye(x.shape[-1], dtype=x.dtype)
-    return _solved(x, one if x.ndim == 2 else one.expand(*x.shape))
+    (y,) = x._factors("inv")
+    if not _may_be_differentiated(x):
+        return y
 
+    def pull(g: Tensor) -> list[Tensor | None]:
+        by = adjoint(inv(x))
+        return [-by @ g @ by]
 
-@public
-def slogdet(x: Any, /) -> SlogdetResult:
-    """The sign of the determinant, of complex matrices its direction, and the logarithm of its size."""
-    x = matrices("slogdet", x, square=True)
-
-    def pull(sign: Tensor, _: Tensor, g_sign: Tensor, g_log: Tensor) -> Tensor:
-        by = g_log
-        if x.dtype.is_complex:
-            by = by - 1j * (g_sign.conj() * sign).imag
-        return by.unsqueeze(-1).unsqueeze(-1) * adjoint(inv(x))
-
-    return SlogdetResult(*factors_of(x, "slogdet", ((0, 1), pull)))
+    return _with_derivative("inv", y, [x], pull)
 
 
 @public

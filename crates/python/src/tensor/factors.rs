@@ -15,6 +15,9 @@ const FACTORS: &[(&str, Factor)] = &[
     ("lu", Factor::Lu),
     ("slogdet", Factor::Slogdet),
     ("solve", Factor::Solve),
+    ("inv", Factor::Inverse),
+    ("lstsq", Factor::LeastSquares),
+    ("adjugate", Factor::Adjugate),
     ("qr_reduced", Factor::Qr { complete: false }),
     ("qr_complete", Factor::Qr { complete: true }),
     ("svd", Factor::Svd { full: false }),
@@ -22,6 +25,7 @@ const FACTORS: &[(&str, Factor)] = &[
     ("eigh", Factor::Eigh { lower: true }),
     ("eigh_upper", Factor::Eigh { lower: false }),
     ("eig", Factor::Eig),
+    ("eigvals", Factor::Eigvals),
     ("svdvals", Factor::SingularValues),
     ("eigvalsh", Factor::Eigenvalues { lower: true }),
     ("eigvalsh_upper", Factor::Eigenvalues { lower: false }),
@@ -30,13 +34,17 @@ const FACTORS: &[(&str, Factor)] = &[
 #[explained]
 #[pymethods]
 impl PyTensor {
-    /// Factors of the matrices of the last two dimensions, by their name.
-    #[pyo3(signature = (name, other=None))]
-    fn _factors(&self, name: &str, other: Option<AnyTensor>) -> Result<Vec<PyTensor>> {
-        let Some((_, factor)) = FACTORS.iter().find(|(known, _)| *known == name) else {
-            return Err(Class::Argument.raise(format!("there are no factors '{name}'")));
+    /// Factors of the matrices of the last two dimensions, by their name; for the function `name`, which errors tell.
+    #[pyo3(signature = (factors, other=None, *, name=None))]
+    fn _factors(&self, factors: &str, other: Option<AnyTensor>, name: Option<&str>) -> Result<Vec<PyTensor>> {
+        let Some((_, factor)) = FACTORS.iter().find(|(known, _)| *known == factors) else {
+            return Err(Class::Argument.raise(format!("there are no factors '{factors}'")));
         };
-        let results = self.0.factors(*factor, other.as_ref().map(|other| &other.0))?;
+        let other = other.as_ref().map(|other| &other.0);
+        let results = match name {
+            Some(name) => self.0.factors_for(name, *factor, other)?,
+            None => self.0.factors(*factor, other)?,
+        };
         Ok(results.into_iter().map(PyTensor::from).collect())
     }
 }

@@ -1,7 +1,7 @@
 //! Folds, scans, statistics along axes.
 
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyInt};
+use pyo3::types::{PyBool, PyInt, PySequence};
 use svod_dtype::DType;
 use svod_tensor::{Running, Tensor, TensorError};
 
@@ -85,7 +85,9 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Over {
         if let Ok(other) = given.cast::<PyTensor>() {
             return Ok(Over::Other(other.get().0.clone()));
         }
-        match given.is_instance_of::<PyInt>() {
+        // NumPy's integers too.
+        match given.is_instance_of::<PyInt>() || (given.cast::<PySequence>().is_err() && given.extract::<i64>().is_ok())
+        {
             true => Ok(Over::Axis(given.extract::<Axis>()?.0)),
             false => Ok(Over::Axes(given.extract()?)),
         }
@@ -369,28 +371,29 @@ fn mean(
 }
 
 /// The variance along axes, the sum divided by the number of elements less `correction`, by default 0: that of the method
-/// is 1, as PyTorch's.
+/// is 1, as PyTorch's. A flag in the place of axes is PyTorch's `unbiased`.
 #[explained]
 #[pyfunction]
 #[pyo3(
     signature = (
-        x=None, /, unbiased=None, *, axis=None, correction=None, keepdims=false, dim=None, keepdim=false, ddof=None, input=None
+        x=None, /, axis=None, unbiased=None, keepdims=false, *, correction=None, dim=None, keepdim=false, ddof=None, input=None
     ),
-    text_signature = "(x, /, unbiased=None, *, axis=None, correction=0.0, keepdims=False, dim=None, keepdim=False, ddof=None)"
+    text_signature = "(x, /, axis=None, unbiased=None, keepdims=False, *, correction=0.0, dim=None, keepdim=False, ddof=None)"
 )]
 #[allow(clippy::too_many_arguments)]
 fn var(
     x: Option<AnyTensor>,
+    axis: Option<Spread>,
     unbiased: Option<bool>,
-    axis: Option<Axes>,
-    correction: Option<Real>,
     #[pyo3(from_py_with = flag)] keepdims: bool,
+    correction: Option<Real>,
     dim: Option<Axes>,
     #[pyo3(from_py_with = flag)] keepdim: bool,
     ddof: Option<Real>,
     input: Option<AnyTensor>,
 ) -> Made {
     let x = named("var", "x", x, input)?.0;
+    let (axis, unbiased) = Spread::apart("var", axis, unbiased, correction.as_ref())?;
     let correction = corrected("var", correction, ddof, unbiased, 0.0)?;
     Ok(x.var(either(axis, dim)?.as_deref(), correction, keepdim || keepdims)?.into())
 }
@@ -400,23 +403,24 @@ fn var(
 #[pyfunction(name = "std")]
 #[pyo3(
     signature = (
-        x=None, /, unbiased=None, *, axis=None, correction=None, keepdims=false, dim=None, keepdim=false, ddof=None, input=None
+        x=None, /, axis=None, unbiased=None, keepdims=false, *, correction=None, dim=None, keepdim=false, ddof=None, input=None
     ),
-    text_signature = "(x, /, unbiased=None, *, axis=None, correction=0.0, keepdims=False, dim=None, keepdim=False, ddof=None)"
+    text_signature = "(x, /, axis=None, unbiased=None, keepdims=False, *, correction=0.0, dim=None, keepdim=False, ddof=None)"
 )]
 #[allow(clippy::too_many_arguments)]
 fn deviation(
     x: Option<AnyTensor>,
+    axis: Option<Spread>,
     unbiased: Option<bool>,
-    axis: Option<Axes>,
-    correction: Option<Real>,
     #[pyo3(from_py_with = flag)] keepdims: bool,
+    correction: Option<Real>,
     dim: Option<Axes>,
     #[pyo3(from_py_with = flag)] keepdim: bool,
     ddof: Option<Real>,
     input: Option<AnyTensor>,
 ) -> Made {
     let x = named("std", "x", x, input)?.0;
+    let (axis, unbiased) = Spread::apart("std", axis, unbiased, correction.as_ref())?;
     let correction = corrected("std", correction, ddof, unbiased, 0.0)?;
     Ok(x.std(either(axis, dim)?.as_deref(), correction, keepdim || keepdims)?.into())
 }
