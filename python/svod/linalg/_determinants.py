@@ -36,7 +36,7 @@ def det(x: Any, /) -> Tensor:
     if isinstance(n, int) and n <= _EXPANDED:
         return _expanded([[x[..., i, j] for j in range(n)] for i in range(n)], x)
     sign, log = x._factors("slogdet", name="det")
-    value = sign * log.exp()
+    value: Tensor = sign * log.exp()
     if not _may_be_differentiated(x):
         return value
     return _with_derivative("det", value, [x], lambda g: [column(column(g)) * adjoint(_adjugate(x))])

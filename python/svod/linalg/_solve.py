@@ -23,7 +23,7 @@ def inv(x: Any, /) -> Tensor:
     [[0.5, 0.0], [0.0, 0.25]]
     """
     x = matrices("inv", x, square=True)
-    (y,) = x._factors("inv")
+    y: Tensor = x._factors("inv")[0]
     if not _may_be_differentiated(x):
         return y
 
