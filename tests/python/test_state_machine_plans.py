@@ -71,7 +71,7 @@ class Instance:
         self.shown: list[np.ndarray] | None = None
         self.handles = list(plan.outputs)
         self.awaited = [Value(lambda: np.empty(0)) for _ in self.handles]
-        # What the outputs are if no run ever succeeds: other instances have no expressions.
+        # What the outputs are if no run ever succeeds: other instances and plans that call functions keep nothing.
         self.made_of: list[np.ndarray] | None = None
 
     def ran(self) -> None:
@@ -304,7 +304,7 @@ class Machine:
         later = (tensors[0] + 1 for _ in range(1))
         plan = svod.prepare(*tensors, inputs=inputs)
         instance = Instance(plan, source, fresh[: len(inputs)], 2)
-        instance.made_of = source.runs(fresh, 2)
+        instance.made_of = None if source.calls else source.runs(fresh, 2)
         del plan
         # The tensors given are handles that follow the plan as its outputs do.
         instance.handles = [self.random.choice(pair) for pair in zip(tensors, instance.plan.outputs, strict=True)]

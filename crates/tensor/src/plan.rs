@@ -29,7 +29,7 @@ impl Tensor {
     /// Prepares the computation of this value: schedules, compiles and allocates, but does not run.
     /// The tensor then stands for the plan's output, which each [`Plan::execute`] writes; others
     /// that share the expression stay as they are. Where the plan is dropped before a run has succeeded, it stands for the
-    /// expression again. `inputs` are tensors in memory that runs may be
+    /// expression again, unless that calls functions of the host. `inputs` are tensors in memory that runs may be
     /// given anew; all other memory is constant.
     ///
     /// ```
@@ -224,7 +224,10 @@ fn prepare(
         let (tensors, outputs) = (tensors.len(), plan.output_count().saturating_sub(lookups.flags()));
         return Err(svod_runtime::Error::BatchMismatch { tensors, outputs }.into());
     }
-    plan.stands_for(all.clone());
+    // A function of the host may refer to the plan, which nobody could collect if it held the function that long.
+    if !all.iter().any(UOp::calls) {
+        plan.stands_for(all.clone());
+    }
     let flags = places.drain(distinct.len()..).map(|place| place.start).collect();
     let places = of_root.iter().map(|of| places[*of].clone());
     let follower = |node: &UOp, parts: Range<usize>| -> Result<Output> {
