@@ -97,22 +97,24 @@ int cuEventRecord(void *event, void *stream) { IN_CONTEXT return 0; }
 int cuEventSynchronize(void *event) { IN_CONTEXT return 0; }
 
 // Machine code begins with a byte that no text has, and has the text's entry points in it.
-static char *linked;
-int cuLinkCreate_v2(unsigned count, int *options, void **values, void **state) { IN_CONTEXT *state = &linked; return 0; }
-
-int cuLinkAddData_v2(void *state, int kind, void *data, size_t bytes, const char *name, unsigned count, int *options, void **values) {
-    IN_CONTEXT
-    if (kind != 1 || ((char *)data)[bytes - 1]) return 1;
-    if (is("bad code") || is("new code") || is("no linker")) return 218;
-    linked = malloc(bytes + 1);
-    linked[0] = 0x7f;
-    memcpy(linked + 1, data, bytes);
-    TELL("assembled");
+#ifdef WITH_COMPILER
+int nvPTXCompilerCreate(void **compiler, size_t bytes, const char *text) {
+    if (strlen(text) != bytes) return 1;
+    *compiler = malloc(bytes + 2);
+    sprintf(*compiler, "\x7f%s", text);
     return 0;
 }
 
-int cuLinkComplete(void *state, void **code, size_t *bytes) { IN_CONTEXT *code = linked; *bytes = strlen(linked); return 0; }
-int cuLinkDestroy(void *state) { free(linked); linked = NULL; return 0; }
+int nvPTXCompilerCompile(void *compiler, int count, const char *const *options) {
+    if (count != 1 || is("no compiler") || is("bad code")) return 3;
+    TELL("assembled %s", options[0]);
+    return 0;
+}
+
+int nvPTXCompilerGetCompiledProgramSize(void *compiler, size_t *bytes) { *bytes = strlen(compiler) + 1; return 0; }
+int nvPTXCompilerGetCompiledProgram(void *compiler, void *code) { strcpy(code, compiler); return 0; }
+int nvPTXCompilerDestroy(void **compiler) { free(*compiler); *compiler = NULL; return 0; }
+#endif
 
 int cuModuleLoadDataEx(void **module, const void *image, unsigned count, int *options, void **values) {
     IN_CONTEXT

@@ -251,6 +251,35 @@ def test_sums_of_few_results_are_of_many_tasks(shape, axes):
             assert max(tasks) >= 32 or item["analysis"]["flops"] < 1 << 14, (item["name"], tasks)
 
 
+@pytest.mark.parametrize(
+    ("equation", "a", "b", "blocks"),
+    [
+        # Few tiles beside a GPU's multiprocessors.
+        ("ik,kj->ij", (64, 8192), (8192, 48), True),
+        ("ik,jk->ij", (130, 7 * 1024), (70, 7 * 1024), True),
+        # A depth of two axes that do not follow one another in one of the operands.
+        ("bit,btj->ij", (8, 96, 128), (8, 128, 80), True),
+        ("bhdt,btj->hdj", (4, 2, 32, 96), (4, 96, 40), True),
+        # As many tiles as fill a GPU, and so little depth that another launch is longer.
+        ("ik,kj->ij", (1024, 64), (64, 1024), False),
+        ("ik,kj->ij", (64, 96), (96, 64), False),
+    ],
+)
+def test_the_depth_of_a_product_is_in_blocks_where_that_is_faster(equation, a, b, blocks):
+    x, y = data(*a), data(*b, seed=1)
+    product = svod.jit(lambda x, y: svod.einsum(equation, x, y))
+    given = [on(x), on(y)]
+    plan = product.plan(*given)
+    names = [kernel.name for kernel in plan.kernels]
+    assert sum(name.startswith("matmul") for name in names) == 1
+    assert any(name.startswith("reduce") for name in names) == blocks, names
+    # A kernel of tiles is a loop over one axis in each element.
+    (lowered,) = (kernel.loops for kernel in plan.kernels if kernel.name.startswith("matmul"))
+    assert lowered.count("serial") == 1 or not blocks
+    wanted = np.einsum(equation, x.astype(np.float64), y.astype(np.float64))
+    np.testing.assert_allclose(product(*given).numpy(), wanted, rtol=1e-4, atol=2e-3)
+
+
 def test_pooling_and_norms_on_the_way_back():
     """Windows that overlap are no row's work."""
     x, w, scale, shift = data(4, 8, 16, 16), data(8, 8, 3, 3, seed=1) * 0.3, data(8, seed=2) + 1, data(8, seed=3)

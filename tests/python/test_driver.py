@@ -32,12 +32,13 @@ def use():
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
-    """Where the driver is, and one that lacks a function."""
+    """Where the driver is, one that lacks a function, and one that has a compiler beside it."""
     made = {}
-    for name, options in (("whole", []), ("lacking", ["-DWITHOUT_LAUNCH"])):
+    for name, options in (("whole", []), ("lacking", ["-DWITHOUT_LAUNCH"]), ("compiling", ["-DWITH_COMPILER"])):
         made[name] = tmp_path_factory.mktemp(name)
         library = made[name] / "libcuda.so.1"
         subprocess.run([COMPILER, "-shared", "-fPIC", "-w", *options, "-o", library, SOURCE], check=True)
+    shutil.copy(made["compiling"] / "libcuda.so.1", made["compiling"] / "libnvidia-ptxjitcompiler.so.1")
     return made
 
 
@@ -173,15 +174,15 @@ print(y.device, (y.numpy() == a).all(), (y.to("CUDA:0").numpy() == a).all())
 
 
 def test_a_second_process_finds_the_machine_code(run):
-    for expected in (["assembled", "loaded machine code"], ["loaded machine code"]):
-        said, told = run("tell(use)", SVOD_CUBIN="1")
+    for expected in (["assembled --gpu-name=sm_90", "loaded machine code"], ["loaded machine code"]):
+        said, told = run("tell(use)", folder="compiling")
         assert said == ["True"]
         assert [line for line in told.splitlines() if line.startswith(("assembled", "loaded"))] == expected
 
 
-def test_where_nothing_is_linked_the_text_is_loaded(run):
-    for mode, variables in (("no linker", {"SVOD_CUBIN": "1"}), ("", {})):
-        said, told = run("tell(use)", mode, **variables)
+def test_where_nothing_is_assembled_the_text_is_loaded(run):
+    for mode, folder in (("no compiler", "compiling"), ("", "whole")):
+        said, told = run("tell(use)", mode, folder)
         assert said == ["True"] and told.count("loaded text") == 1 and "assembled" not in told
 
 

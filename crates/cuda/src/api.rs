@@ -93,11 +93,6 @@ functions! {
     wait_event = "cuStreamWaitEvent" (Stream, sys::CUevent, c_uint);
     free_event = "cuEventDestroy_v2" (sys::CUevent);
     await_event = "cuEventSynchronize" (sys::CUevent);
-    link = "cuLinkCreate_v2" (c_uint, *mut c_int, *mut *mut c_void, *mut sys::CUlinkState);
-    link_data = "cuLinkAddData_v2"
-        (sys::CUlinkState, c_int, *mut c_void, usize, *const c_char, c_uint, *mut c_int, *mut *mut c_void);
-    linked = "cuLinkComplete" (sys::CUlinkState, *mut *mut c_void, *mut usize);
-    free_link = "cuLinkDestroy" (sys::CUlinkState);
     load = "cuModuleLoadDataEx" (*mut Module, *const c_void, c_uint, *mut c_int, *mut *mut c_void);
     unload = "cuModuleUnload" (Module);
     function = "cuModuleGetFunction" (*mut Function, Module, *const c_char);

@@ -96,10 +96,10 @@ pub trait Gpu: Debug + Send + Sync {
         None
     }
 
-    /// The machine code of a text, which [`Gpu::load`] takes as well; `None` where loading the text makes better code.
-    fn assemble(&self, text: &[u8]) -> Result<Option<Vec<u8>>> {
+    /// The machine code of a text, which [`Gpu::load`] takes as well; `None` where that has to say what is wrong with it.
+    fn assemble(&self, text: &[u8]) -> Option<Vec<u8>> {
         let _ = text;
-        Ok(None)
+        None
     }
 
     /// Loads the code of a kernel.

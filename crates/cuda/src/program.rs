@@ -117,7 +117,7 @@ impl Compute {
         if let Some(module) = known {
             return Ok(module);
         }
-        let Some(made) = self.gpu.assemble(code)? else { return self.gpu.load(name, code) };
+        let Some(made) = self.gpu.assemble(code) else { return self.gpu.load(name, code) };
         let module = self.gpu.load(name, &made).or_else(|_| self.gpu.load(name, code))?;
         self.cache.put(&parts, &made);
         Ok(module)

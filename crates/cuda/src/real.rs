@@ -1,6 +1,7 @@
-//! NVIDIA's driver: the GPUs that it has, their memory and streams. What they run is in `code`,
-//! copies from and to the host are in `staging`.
+//! NVIDIA's driver: the GPUs that it has, their memory and streams. What they run is in `code`, machine code of it is made in
+//! `assembler`, copies from and to the host are in `staging`.
 
+mod assembler;
 mod code;
 mod staging;
 
@@ -30,12 +31,6 @@ const NAMED: usize = 32;
 
 /// How events are made that only order work.
 const DISABLE_TIMING: c_uint = 2;
-
-/// Says that machine code is made by the driver's linker, which may allocate registers otherwise, and kept on disk.
-const LINK: &str = "SVOD_CUBIN";
-
-/// The instruction by which a warp gives registers to others.
-const REGISTERS_MOVE: &[u8] = b"setmaxnreg";
 
 /// The driver of this process.
 pub(crate) struct Real {
@@ -211,6 +206,14 @@ fn version_text(version: c_int) -> String {
 /// A GPU with its primary context, which other libraries of the process use as well, and a stream.
 #[derive(Debug)]
 struct RealGpu(Arc<Open>);
+
+impl RealGpu {
+    /// The name of its processor, with what follows it.
+    fn processor(&self, kind: &str) -> String {
+        let (major, minor) = self.0.capability;
+        format!("sm_{major}{minor}{kind}")
+    }
+}
 
 struct Open {
     driver: Arc<Real>,
@@ -458,44 +461,16 @@ impl Gpu for RealGpu {
     }
 
     fn assembler(&self) -> Option<String> {
-        static LINKS: OnceLock<bool> = OnceLock::new();
-        if !LINKS.get_or_init(|| std::env::var_os(LINK).is_some_and(|set| set == "1")) {
-            return None;
-        }
-        let Open { driver, capability: (major, minor), .. } = &*self.0;
-        Some(format!("sm_{major}{minor} by driver {}", driver.version))
+        let version = self.0.driver.version;
+        assembler::is_there().then(|| format!("{} by driver {version}", self.processor("")))
     }
 
-    fn assemble(&self, text: &[u8]) -> Result<Option<Vec<u8>>> {
-        // What is linked may not give registers from one warp to another.
-        if text.windows(REGISTERS_MOVE.len()).any(|at| at == REGISTERS_MOVE) {
-            return Ok(None);
-        }
-        let mut text = [text, &[0]].concat();
-        let mut made = Vec::new();
-        const PTX: c_int = sys::CUjitInputType_enum::CU_JIT_INPUT_PTX as c_int;
-        // SAFETY: the driver writes the handle, and the place and size of code that it keeps until the handle ends; text and
-        // name live as long as the calls.
-        let done = self.0.try_call("cuLinkComplete", |api| unsafe {
-            let mut state = null_mut();
-            let status = (api.link)(0, null_mut(), null_mut(), &mut state);
-            if status != 0 {
-                return status;
-            }
-            let (data, bytes) = (text.as_mut_ptr().cast(), text.len());
-            let (mut code, mut size) = (null_mut(), 0);
-            let mut status = (api.link_data)(state, PTX, data, bytes, c"kernel".as_ptr(), 0, null_mut(), null_mut());
-            if status == 0 {
-                status = (api.linked)(state, &mut code, &mut size);
-            }
-            if status == 0 && !code.is_null() {
-                made.extend_from_slice(std::slice::from_raw_parts(code.cast::<u8>(), size));
-            }
-            (api.free_link)(state);
-            status
-        })?;
-        // What fails says why when it is loaded.
-        Ok(done.is_ok().then_some(made).filter(|made| !made.is_empty()))
+    fn assemble(&self, text: &[u8]) -> Option<Vec<u8>> {
+        // Instructions of one architecture alone are those of a processor whose name says so.
+        let plain = self.processor("");
+        let target = format!(".target {plain}a");
+        let alone = text.windows(target.len()).any(|at| at == target.as_bytes());
+        assembler::assemble(text, &if alone { self.processor("a") } else { plain })
     }
 
     fn load(&self, name: &str, code: &[u8]) -> Result<Arc<dyn Module>> {

@@ -10,7 +10,7 @@ use super::Choice;
 use super::rows::stage_vector;
 use super::tasks::{Tasks, worth};
 use crate::apply::cut_in_parts;
-use crate::costs::limits::registers;
+use crate::costs::limits::{groups, registers};
 use crate::costs::limits::tasks::{Division, FEWEST_PARTS};
 use crate::kernel::access::{cost, extent, round, round_up};
 use crate::kernel::contraction::stage_axes;
@@ -51,9 +51,11 @@ impl Choice<'_> {
         let (n, lanes) = (extent(k, column), self.lanes_across(0, column));
         let depth: i64 = axes.iter().map(|a| extent(k, *a)).fold(1, i64::saturating_mul);
         let written = k.stages[out].outs.iter().all(|o| matches!(o, Out::Param { .. }));
-        // Columns alone, and not those of a convolution's lines, say.
+        // Columns alone, or of whole warps, and not those of a convolution's lines, say.
         let alone = over.iter().all(|a| *a == column || extent(k, *a) == 1);
-        let narrow = if self.target.groups.is_some() && alone { lanes.max(2) } else { 4 * self.lanes(0) };
+        let even = lanes >= groups::WARP && n % lanes == 0;
+        let narrow =
+            if self.target.groups.is_some() && (alone || even) { lanes.max(2) } else { 4 * self.lanes(0) };
         if !mapped
             || !written
             || n < narrow
@@ -94,25 +96,40 @@ impl Choice<'_> {
     /// tasks that read memory in long runs.
     fn parts(&self, how: &Across, reduced: &[AxisId], tasks: i64) -> Option<(AxisId, i64)> {
         let k = self.kernel;
-        let longest = reduced.iter().copied().max_by_key(|a| (extent(k, *a), Reverse(*a)))?;
-        let axis = if self.target.groups.is_some() { longest } else { *reduced.first()? };
         let others = k.stages[0].over.iter().filter(|a| !how.has(**a));
         let kept: i64 = others.map(|a| extent(k, *a)).product();
         let columns = (extent(k, how.column) / self.most_columns(how)).max(1);
+        let of = |axis: AxisId| self.parts_of(axis, reduced, kept * columns, tasks);
+        if self.target.groups.is_none() {
+            return reduced.first().and_then(|axis| Some((*axis, of(*axis)?)));
+        }
+        // The axis with whose parts a task has the fewest rounds.
+        let rounds = |(axis, by): &(AxisId, i64)| -> i64 {
+            let of = |a: &AxisId| if a == axis { *by } else { extent(k, *a) };
+            let inside = |a: &AxisId| (of(a) + registers::STEPS - 1) / registers::STEPS;
+            reduced.split_last().map_or(0, |(last, outer)| outer.iter().map(of).product::<i64>() * inside(last))
+        };
+        let found = reduced.iter().filter_map(|axis| Some((*axis, of(*axis)?)));
+        found.min_by_key(|found| (rounds(found), Reverse(extent(k, found.0)), found.0))
+    }
+
+    /// Points of an axis of the reduction in a part, if it is to be cut, where so many results have tasks anyway.
+    fn parts_of(&self, axis: AxisId, reduced: &[AxisId], results: i64, tasks: i64) -> Option<i64> {
+        let k = self.kernel;
         let rows: i64 = reduced.iter().filter(|a| **a != axis).map(|a| extent(k, *a)).product();
         let division = Division::of(self.target);
         let depth = extent(k, axis);
-        let most = (tasks / (kept * columns)).min(division.parts_of_rows);
+        let most = (tasks / results).min(division.parts_of_rows);
         let of = |rows_of_part: i64| most.min(depth / (rows_of_part / rows).max(1));
         let mut parts = of(division.rows_of_part);
-        if self.target.groups.is_some() && parts.saturating_mul(kept * columns) < division.results {
+        if self.target.groups.is_some() && parts.saturating_mul(results) < division.results {
             // As many rows in a part as there are parts: neither they nor their sums take longer.
             parts = of((depth.saturating_mul(rows).isqrt() as u64).next_power_of_two() as i64);
         }
         // A few rows are laid out at a time: those of the innermost axis.
         let inside = self.target.groups.is_some() && reduced.last() != Some(&axis);
         let steps = if inside { 1 } else { registers::STEPS };
-        (parts >= FEWEST_PARTS).then(|| (axis, round(depth, (depth + parts - 1) / parts, steps)))
+        (parts >= FEWEST_PARTS).then(|| round(depth, (depth + parts - 1) / parts, steps))
     }
 
     /// Columns of a vector. Groups of threads divide also those of fewer, evenly.

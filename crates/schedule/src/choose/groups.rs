@@ -122,9 +122,11 @@ impl Choice<'_> {
             [c.a, c.b].iter().all(|e| k.exprs.dtype(*e) == DType::F32 && !matches!(k.exprs.get(*e), Expr::Cast(..)));
         let along = [c.a, c.b].iter().all(|e| contiguous(k, &[*e], &[], 0) == Some(c.k));
         let [m, n, depth] = [c.m, c.n, c.k].map(|axis| extent(k, axis) as f64);
-        let tiles = (m / groups::TILE).ceil() * (n / groups::TILE).ceil();
+        let others = k.stages[k.stages.len() - 1].over.iter().filter(|a| **a != c.m && **a != c.n);
+        let batch: f64 = others.map(|a| extent(k, *a) as f64).product();
+        let tiles = batch * (m / groups::TILE).ceil() * (n / groups::TILE).ceil();
         let by_tiles = (tiles / self.target.cores as f64).ceil() * depth * groups::CYCLES_OF_DEPTH;
-        let read = m * n * depth * 8.0 / groups::DOTS as f64;
+        let read = batch * m * n * depth * 8.0 / groups::DOTS as f64;
         exact && along && depth >= self.target.lanes(4) as f64 && read / groups::BYTES_OF_CYCLE < by_tiles
     }
 

@@ -3,7 +3,7 @@
 use super::Choice;
 use super::rows::stage_vector;
 use super::tasks::{Tasks, worth};
-use crate::costs::limits::{memory, tasks};
+use crate::costs::limits::{memory, registers, tasks};
 use crate::kernel::access::{cost, extent, round_up};
 use crate::kernel::contraction::scattered_axes;
 use crate::language::{LoopRef, Opt, Tail, To};
@@ -19,8 +19,8 @@ impl Choice<'_> {
         // Each of a group's threads has elements of its own: one test decides about a point.
         let shared = self.target.groups.is_some() && !ordered.is_empty();
         let vector = stage_vector(k, stage).filter(|a| apart.contains(a) && extent(k, *a) >= lanes && !shared);
-        let points = over.iter().map(|a| extent(k, *a)).fold(1, i64::saturating_mul);
-        let mut wanted = Tasks { left: worth(self.target, points.saturating_mul(cost(k))) };
+        let work = over.iter().map(|a| extent(k, *a)).fold(cost(k), i64::saturating_mul);
+        let mut wanted = Tasks { left: worth(self.target, work) };
 
         let (mut tasks, mut inner) = (Vec::new(), Vec::new());
         let mut binds: Vec<Opt> = Vec::new();
@@ -46,8 +46,14 @@ impl Choice<'_> {
         let innermost = vector.or(over.last().copied()).filter(|a| apart.contains(a));
         let inside = |l: &LoopRef| innermost.is_some_and(|a| k.axes[a.index()].var.name() == l.axis);
         let (last, outer): (Vec<LoopRef>, Vec<LoopRef>) = inner.into_iter().partition(inside);
-        let order: Vec<LoopRef> =
-            tasks.into_iter().chain(outer).chain(ordered.iter().map(|a| self.at(stage, *a, 0))).chain(last).collect();
+        let mut points: Vec<LoopRef> = ordered.iter().map(|a| self.at(stage, *a, 0)).collect();
+        if let Some(at) = points.last().filter(|_| shared).cloned() {
+            // Whether points are its own is known of several at one time.
+            self.split(at.clone(), registers::STEPS, Tail::Rest);
+            binds.push(Opt::Bind { at: at.inner(), to: To::Unroll });
+            points.push(at.inner());
+        }
+        let order: Vec<LoopRef> = tasks.into_iter().chain(outer).chain(points).chain(last).collect();
         self.opts.push(Opt::Reorder { stage: k.stages[stage].name.clone(), order });
         self.opts.extend(binds);
     }

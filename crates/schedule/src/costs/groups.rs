@@ -22,13 +22,13 @@ impl Extents {
     }
 
     /// Nanoseconds that loops take, each round of which waits for what it reads.
-    fn by_loops(self) -> f64 {
+    pub fn by_loops(self) -> f64 {
         let waits = self.depth as f64 * groups::NS_OF_ROUND;
         waits.max(self.work() as f64 / groups::PRODUCTS_OF_NS)
     }
 
     /// Nanoseconds that a kernel of tiles takes, for which so many bytes are written, by so many kernels, before.
-    fn by_tiles(self, bytes: i64, kernels: usize) -> f64 {
+    pub fn by_tiles(self, bytes: i64, kernels: usize) -> f64 {
         let along = |n: i64| (n as f64 / groups::TILE).ceil();
         let tiles = self.batch as f64 * along(self.rows) * along(self.columns);
         let steps = (tiles / groups::TILES_AT_ONCE).max(1.0) * self.depth as f64;
@@ -39,9 +39,12 @@ impl Extents {
     /// Whether operands of so many bytes, each of which a kernel writes to memory first, are worth a kernel of tiles. A few rows
     /// are as many sums along the other operand, whose threads share what they wait for.
     pub fn are_worth_operands(self, bytes: i64, kernels: usize) -> bool {
-        self.rows.min(self.columns) > groups::FEW_ROWS
-            && self.work() >= groups::WORTH_A_KERNEL
-            && self.by_tiles(bytes, kernels) < self.by_loops()
+        self.has_tiles() && self.by_tiles(bytes, kernels) < self.by_loops()
+    }
+
+    /// Whether there is enough for a kernel of tiles.
+    pub fn has_tiles(self) -> bool {
+        self.rows.min(self.columns) > groups::FEW_ROWS && self.work() >= groups::WORTH_A_KERNEL
     }
 }
 

@@ -5,22 +5,23 @@
 //! * A scatter of many points into few elements: each block of points is combined into elements of
 //!   its own, which are combined in turn. Where groups of threads do tasks, each block of elements takes the points
 //!   that go there.
-//! * A contraction with few results and a long depth: each block of the depth gives sums of its own, which
-//!   are added (split-K). Before, products that one sum adds are told [`apart`](super::apart).
+//! * A contraction with few results and a long depth: its [`depth`](super::depth) is in blocks. Before, products that one
+//!   sum adds are told [`apart`](super::apart).
 //!
 //! Where the blocks lie follows from the shapes alone, so that results do not depend on the number
 //! of threads.
 
 use super::apart::products_apart;
+use super::depth::in_blocks_of_depth;
 use crate::costs::groups::Extents;
-use crate::costs::limits::{groups, memory, products, registers, tasks};
+use crate::costs::limits::{groups, memory, registers, tasks};
 use smallvec::SmallVec;
 use std::sync::LazyLock;
 use svod_dtype::{Const, DType};
 use svod_ir::alu::Alu;
 use svod_ir::graph::{Device, GraphError, Op, Shape, UOp};
 use svod_ir::kernel::Monoid;
-use svod_ir::rewrite::{Family, RuleSet, may_be_weights, own_dimensions};
+use svod_ir::rewrite::{Family, RuleSet, own_dimensions};
 use svod_ir::size::Size;
 
 /// The rules, tried once tensor algebra has nothing left to simplify.
@@ -91,24 +92,24 @@ fn block(node: &UOp) -> Result<Option<(&'static str, UOp)>, GraphError> {
         Op::Reduce(Monoid::Sum, axes) => match Device::computes_on_host(node.device()) {
             _ if let Some(made) = products_apart(node, axes)? => Some(("products apart", made)),
             false if let Some(made) = product_of_windows(node, axes)? => Some(("windows as a matrix", made)),
-            _ => contraction(node, axes)?.map(|n| ("contraction in blocks", n)),
+            _ => in_blocks_of_depth(node, axes)?.map(|n| ("contraction in blocks", n)),
         },
         _ => None,
     };
     Ok(found)
 }
 
-fn constant(shape: &[Size]) -> Option<SmallVec<[i64; 6]>> {
+pub(super) fn constant(shape: &[Size]) -> Option<SmallVec<[i64; 6]>> {
     shape.iter().map(Size::as_const).collect()
 }
 
-fn shape(extents: &[i64]) -> Shape {
+pub(super) fn shape(extents: &[i64]) -> Shape {
     extents.iter().map(|n| Size::from(*n)).collect()
 }
 
 /// The largest number of at most `most` equal blocks, at least half as many; else `most`, of which
 /// the last is short.
-fn blocks(n: i64, most: i64) -> i64 {
+pub(super) fn blocks(n: i64, most: i64) -> i64 {
     (most / 2..=most).rev().find(|b| *b > 0 && n % b == 0).unwrap_or(most)
 }
 
@@ -243,7 +244,7 @@ fn scatter_in_parts(node: &UOp, axis: usize, by: Monoid, count: i64) -> Result<O
 }
 
 /// Whether a factor's elements are floats of 16 bits, wherever they lie.
-fn of_half_words(factor: &UOp) -> bool {
+pub(super) fn of_half_words(factor: &UOp) -> bool {
     let mut node = factor.clone();
     while node.op().is_movement() || matches!(node.op(), Op::Cast(DType::F32)) {
         let Some(source) = node.source() else { return false };
@@ -330,49 +331,4 @@ fn product_of_windows(node: &UOp, reduced: &[usize]) -> Result<Option<UOp>, Grap
     // Kernels of products write rows.
     let is_same = order.iter().enumerate().all(|(at, of)| at == *of);
     Ok(Some(if is_same { sums } else { sums.contiguous()?.permute(&order)? }))
-}
-
-fn contraction(node: &UOp, reduced: &[usize]) -> Result<Option<UOp>, GraphError> {
-    let Some(product) = node.source().filter(|p| *p.op() == Op::Alu(Alu::Mul) && p.dtype().is_float()) else {
-        return Ok(None);
-    };
-    let (Some(extents), factors) = (constant(product.shape()), product.sources()) else { return Ok(None) };
-    let own: Vec<Vec<usize>> = factors.iter().map(own_dimensions).collect();
-    let points =
-        |of: &dyn Fn(&usize) -> bool| (0..extents.len()).filter(of).map(|d| extents[d]).fold(1, i64::saturating_mul);
-    let [rows, columns] = [0, 1].map(|side| points(&|d| own[side].contains(d) && !own[1 - side].contains(d)));
-    let outer = points(&|d| !reduced.contains(d) && own.iter().all(|own| own.contains(d)));
-    let depth = points(&|d| reduced.contains(d));
-    let whole = reduced.iter().all(|d| own.iter().all(|own| own.contains(d)));
-    let Some(&axis) = reduced.iter().max_by_key(|d| extents[**d]).filter(|_| whole) else { return Ok(None) };
-    let (few, many) = (rows.min(columns), rows.max(columns));
-    // A few rows are read where they lie.
-    if few <= registers::FEWEST_LANES || many > products::MAX_CUT {
-        return Ok(None);
-    }
-    let little = depth.saturating_mul(rows + columns) / (products::MORE * rows * columns);
-    let most = (depth / products::MULTIPLIED).min(tasks::MANY / outer.max(1)).min(little).min(extents[axis]);
-    // Where there are kernels of products by tensor cores, these divide the depth themselves.
-    let by_units = !Device::computes_on_host(node.device()) && factors.iter().all(of_half_words);
-    // An attention's weights make one kernel with this product.
-    let chained = |factor: &UOp| reduced.iter().any(|d| may_be_weights(factor, *d));
-    if by_units || most < tasks::FEW || factors.iter().any(chained) {
-        return Ok(None);
-    }
-    let count = blocks(extents[axis], most);
-    if count < 2 {
-        return Ok(None);
-    }
-    let length = (extents[axis] + count - 1) / count;
-    let mut by_end: Vec<(Size, Size)> = vec![(Size::ZERO, Size::ZERO); extents.len()];
-    by_end[axis].1 = Size::from(count * length - extents[axis]);
-    let cut = shape(&[&extents[..axis], &[count, length], &extents[axis + 1..]].concat());
-    let zero = Const::zero(product.dtype());
-    let in_blocks = |factor: &UOp| factor.pad(by_end.clone(), zero)?.reshape(cut.clone());
-    let factors = factors.iter().map(in_blocks).collect::<Result<Vec<UOp>, _>>()?;
-    let inside: Vec<usize> = reduced.iter().map(|d| d + usize::from(*d >= axis)).collect();
-    let sums = UOp::alu(Alu::Mul, &factors)?.reduce(Monoid::Sum, &inside)?;
-    let block = (0..axis).filter(|d| !reduced.contains(d)).count();
-    let order: Vec<usize> = [block].into_iter().chain((0..sums.rank()).filter(|d| *d != block)).collect();
-    Ok(Some(sums.permute(&order)?.contiguous()?.reduce(Monoid::Sum, &[0])?))
 }

@@ -4,6 +4,7 @@ pub(crate) mod accumulator;
 mod apart;
 pub(crate) mod blocks;
 pub(crate) mod corrected_variance;
+mod depth;
 pub(crate) mod hoist;
 pub(crate) mod postponed_division;
 pub(crate) mod rebase;
