@@ -3,7 +3,7 @@
 //! A kernel is called with a pointer for each parameter, an `i64` for each variable, the number of its tasks and scratch
 //! memory. Any number of blocks does all tasks; see [`crate::llvm::Form`].
 //!
-//! Matrix products and attention by tensor cores are kernels of their own: [`product`], [`attention`].
+//! Matrix products, attention by tensor cores and sorts of long rows are kernels of their own: [`product`], [`attention`], [`sort`].
 
 pub mod attention;
 mod body;
@@ -12,6 +12,7 @@ mod copies;
 mod part;
 pub mod product;
 mod ptx;
+pub mod sort;
 mod subtractions;
 mod texts;
 mod warpgroup;
@@ -137,7 +138,7 @@ pub fn compile_with(
     Ok(Object { bytes, phases, source, linear: lower::listing(&lists), timings })
 }
 
-/// A kernel that is a matrix product or attention, if there is one of its types.
+/// A kernel that is a matrix product, attention or a sort, if there is one of its types.
 fn whole(
     lowered: &Lowered,
     target: &Target,
@@ -169,6 +170,19 @@ fn whole(
         for (kernel, call) in kernels {
             let (code, launch) = (known.code(&kernel.text, || kernel.code())?, &kernel.launch);
             add(kernel.text, code, &launch.entry, launch.threads, call);
+        }
+    } else if let Some(found) = lowered.sort() {
+        let Some(kernels) = sort::whole(lowered, &found, target, Runner::Driver)? else { return Ok(None) };
+        lower = start.elapsed();
+        linear = format!("sort {found:?}\n");
+        let entry = kernels[0].0.entry.clone();
+        for (kernel, call) in kernels {
+            let code = known.code(&kernel.text, || kernel.code())?;
+            add(kernel.text, code, &kernel.entry, kernel.threads, call);
+        }
+        // The first phase is all of them, and the others have nothing left to do.
+        for _ in 1..lowered.phases.len() {
+            add(String::new(), Vec::new(), &entry, 1, Call::nothing());
         }
     } else {
         return Ok(None);

@@ -135,12 +135,15 @@ impl Compute {
             true => bytes.split(|byte| *byte == 0).collect(),
             false => vec![bytes],
         };
-        let load = |text: &&[u8]| Pass::Load.time(|| self.module(name, text));
-        let modules = texts.iter().map(load).collect::<Result<Vec<_>>>()?;
         let mut launches: Vec<Launches> = Vec::new();
         for (n, phase) in header.phases.into_iter().enumerate() {
-            let module = &modules[n.min(modules.len() - 1)];
-            let kernel = module.clone().kernel(&phase.entry, phase.threads)?;
+            if phase.whole.as_ref().is_some_and(|call| call.blocks == 0) {
+                launches.push(Launches::new());
+                continue;
+            }
+            let text = texts[n.min(texts.len() - 1)];
+            let module = Pass::Load.time(|| self.module(name, text))?;
+            let kernel = module.kernel(&phase.entry, phase.threads)?;
             match launches.last_mut().filter(|_| phase.whole.as_ref().is_some_and(|call| call.follows)) {
                 Some(before) => before.push((phase, kernel)),
                 None => launches.push(smallvec![(phase, kernel)]),
@@ -301,7 +304,7 @@ impl Header {
     }
 }
 
-/// The launches of a phase: one, or several of kernels that are written as wholes.
+/// The launches of a phase: one, or several of kernels that are written as wholes; none where an earlier phase does its work.
 type Launches = SmallVec<[(PhaseCode, Arc<dyn Kernel>); 1]>;
 
 /// A kernel of which phases are loaded.
@@ -377,7 +380,7 @@ impl Program for CudaProgram {
         let unaligned = unaligned.as_ref().and_then(|phases| phases.get(self.phase));
         let launches = unaligned.unwrap_or(&self.launches);
         // Phases are the same in both, and so are their threads, but for kernels that are written as wholes.
-        let (code, kernel) = &launches[0];
+        let Some((code, kernel)) = launches.first() else { return Ok(()) };
         if let Some(first) = &code.whole {
             let bytes = usize::try_from(first.scratch).map_err(|_| too_many())?;
             return self.with_scratch(bytes, |scratch| {

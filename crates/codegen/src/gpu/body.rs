@@ -387,6 +387,17 @@ impl Body {
         self.label(&format!("done{n}"));
     }
 
+    /// What is done once, and again as long as it gives a condition that holds.
+    pub fn again(&mut self, each: impl FnOnce(&mut Self) -> String) {
+        self.next += 1;
+        let n = self.next;
+        self.line(format_args!("br label %again{n}"));
+        self.label(&format!("again{n}"));
+        let more = each(self);
+        self.line(format_args!("br i1 {more}, label %again{n}, label %over{n}"));
+        self.label(&format!("over{n}"));
+    }
+
     /// The module, but for what an epilogue adds: a kernel of this name, its parameters and the annotations that it has.
     pub(super) fn module(&self, name: &str, parameters: &[String], annotations: &[String], maps: usize) -> String {
         let declarations: String = self.declarations.iter().map(|d| format!("{d}\n")).collect();

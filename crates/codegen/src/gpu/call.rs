@@ -36,7 +36,7 @@ pub enum Argument {
 /// The launch of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// Number of blocks.
+    /// Number of blocks; 0 for no launch.
     pub blocks: u32,
     /// Those of a cluster.
     pub cluster: u32,
@@ -74,6 +74,11 @@ impl fmt::Display for Call {
 }
 
 impl Call {
+    /// No launch.
+    pub fn nothing() -> Call {
+        Call { blocks: 0, cluster: 1, shared: 0, scratch: 0, follows: false, arguments: Vec::new() }
+    }
+
     /// Reads what is printed.
     pub fn parse(text: &str) -> Option<Call> {
         let mut parts = text.split(';');

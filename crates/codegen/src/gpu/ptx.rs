@@ -135,6 +135,28 @@ pub enum Operation {
     LoadSharedPair,
     /// Stores two floats in shared memory.
     StoreSharedPair,
+    /// The lanes of the warp with the same byte: a bit each.
+    Alike,
+    /// A number, and that of the lane so many before, if there is one.
+    ScanStep,
+    /// Loads a word of shared memory.
+    LoadSharedWord,
+    /// Stores a word in shared memory.
+    StoreSharedWord,
+    /// Loads 8 bytes of shared memory.
+    LoadSharedLong,
+    /// Stores 8 bytes in shared memory.
+    StoreSharedLong,
+    /// Adds to a word of shared memory.
+    AddShared,
+    /// Adds to a word of the GPU's memory.
+    AddGlobal,
+    /// Adds to a word of the GPU's memory, and gives what it was.
+    TakeGlobal,
+    /// Loads a word that other blocks write meanwhile.
+    LoadFlag,
+    /// Stores a word that other blocks read meanwhile.
+    StoreFlag,
 }
 
 impl Operation {
@@ -202,6 +224,17 @@ impl Operation {
         Operation::LoadF32,
         Operation::LoadSharedPair,
         Operation::StoreSharedPair,
+        Operation::Alike,
+        Operation::ScanStep,
+        Operation::LoadSharedWord,
+        Operation::StoreSharedWord,
+        Operation::LoadSharedLong,
+        Operation::StoreSharedLong,
+        Operation::AddShared,
+        Operation::AddGlobal,
+        Operation::TakeGlobal,
+        Operation::LoadFlag,
+        Operation::StoreFlag,
     ];
 }
 
@@ -249,6 +282,10 @@ macro_rules! mma {
 impl Ptx {
     const fn effect(operation: Operation, operands: &'static str, text: &'static str) -> Ptx {
         Ptx { operation, text, operands, result: "", effect: true }
+    }
+
+    const fn shared_load(operation: Operation, result: &'static str, text: &'static str) -> Ptx {
+        Ptx { operation, text, operands: "r", result, effect: true }
     }
 
     const fn value(operation: Operation, operands: &'static str, result: &'static str, text: &'static str) -> Ptx {
@@ -552,6 +589,61 @@ pub const LOAD_REMOTE: Ptx = Ptx {
 };
 /// Stores 16 bytes in shared memory.
 pub const STORE_SHARED: Ptx = Ptx::effect(Operation::StoreShared, "rrrrr", "st.shared.v4.b32 [$0], {$1, $2, $3, $4};");
+
+// Words of shared memory, and of the GPU's.
+
+/// Loads a word of shared memory.
+pub const LOAD_SHARED_WORD: Ptx = Ptx::shared_load(Operation::LoadSharedWord, "r", "ld.shared.b32 $0, [$1];");
+/// Stores a word in shared memory.
+pub const STORE_SHARED_WORD: Ptx = Ptx::effect(Operation::StoreSharedWord, "rr", "st.shared.b32 [$0], $1;");
+/// Loads 8 bytes of shared memory.
+pub const LOAD_SHARED_LONG: Ptx = Ptx::shared_load(Operation::LoadSharedLong, "l", "ld.shared.b64 $0, [$1];");
+/// Stores 8 bytes in shared memory.
+pub const STORE_SHARED_LONG: Ptx = Ptx::effect(Operation::StoreSharedLong, "rl", "st.shared.b64 [$0], $1;");
+/// Adds to a word of shared memory.
+pub const ADD_SHARED: Ptx = Ptx::effect(Operation::AddShared, "rr", "red.shared.add.u32 [$0], $1;");
+/// Adds to a word of the GPU's memory.
+pub const ADD_GLOBAL: Ptx = Ptx::effect(Operation::AddGlobal, "gr", "red.global.add.u32 [$0], $1;");
+/// Adds to a word of the GPU's memory, and gives what it was.
+pub const TAKE_GLOBAL: Ptx = Ptx {
+    operation: Operation::TakeGlobal,
+    text: "atom.global.add.u32 $0, [$1], $2;",
+    operands: "gr",
+    result: "r",
+    effect: true,
+};
+/// Loads a word that other blocks write meanwhile.
+pub const LOAD_FLAG: Ptx = Ptx {
+    operation: Operation::LoadFlag,
+    text: "ld.relaxed.gpu.global.b32 $0, [$1];",
+    operands: "g",
+    result: "r",
+    effect: true,
+};
+/// Stores a word that other blocks read meanwhile.
+pub const STORE_FLAG: Ptx = Ptx::effect(Operation::StoreFlag, "gr", "st.relaxed.gpu.global.b32 [$0], $1;");
+
+/// The lanes that have a bit as this one has it, among those of `$0`.
+macro_rules! alike {
+    ($($bit:literal)*) => {
+        concat!(
+            "{ .reg .pred p; .reg .b32 b, v; mov.b32 $0, -1; ",
+            $("and.b32 b, $1, ", $bit, "; setp.ne.b32 p, b, 0; vote.sync.ballot.b32 v, p, -1; @!p not.b32 v, v; and.b32 $0, $0, v; ",)*
+            "}"
+        )
+    };
+}
+
+/// The lanes of the warp with the same byte, a bit each: by a vote for each bit of it.
+pub const ALIKE: Ptx =
+    Ptx::value(Operation::Alike, "r", "r", alike!("1" "2" "4" "8" "16" "32" "64" "128"));
+/// A number, and that of the lane so many before, if there is one: a step of a scan of a warp.
+pub const SCAN_STEP: Ptx = Ptx::value(
+    Operation::ScanStep,
+    "rr",
+    "r",
+    "{ .reg .pred p; .reg .b32 b; shfl.sync.up.b32 b|p, $1, $2, 0, -1; @!p mov.b32 b, 0; add.s32 $0, $1, b; }",
+);
 
 // Numbers.
 

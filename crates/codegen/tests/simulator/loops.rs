@@ -102,3 +102,24 @@ pub fn check(lowered: &Lowered, kernels: &[(Program, &Call)]) {
         assert!((a - b).abs() <= 0.02 * b.abs().max(1.0), "{at}: {a} {b}\n{lowered}");
     }
 }
+
+/// Runs kernels one after the other over arguments.
+pub fn launch(kernels: &[(Program, &Call)], memory: &mut [HostBuffer], seed: u64) {
+    let mut scratch = vec![u128::MAX; kernels[0].1.scratch as usize / 16 + 1];
+    let scratch_at = scratch.as_mut_ptr().cast::<u8>() as usize;
+    let starts: Vec<usize> = memory.iter_mut().map(|data| data.bytes_mut().as_mut_ptr() as usize).collect();
+    let mut ranges: Vec<Range<usize>> =
+        starts.iter().zip(memory.iter()).map(|(at, data)| *at..at + data.bytes().len()).collect();
+    ranges.push(scratch_at..scratch_at + 16 * scratch.len());
+    for (program, call) in kernels {
+        assert_eq!(Call::parse(&call.to_string()).as_ref(), Some(*call));
+        let parameter = |argument: &Argument| match argument {
+            Argument::Map(_) => panic!("no tensor map is made here"),
+            Argument::Pointer(param, offset) => starts[*param] as u64 + offset,
+            Argument::Number(number) => *number as u64,
+            Argument::Scratch(offset) => scratch_at as u64 + offset,
+        };
+        let parameters: Vec<u64> = call.arguments.iter().map(parameter).collect();
+        run(program, &parameters, call.blocks as usize, &ranges, seed).unwrap();
+    }
+}

@@ -472,6 +472,61 @@ extern "C" fn ptx(operation: u32, operands: *const u64, results: *mut u32) {
                 give(lane, 0, number(&all.lanes[l ^ number(lane, 1) as usize], 0));
             }
         }),
+        Operation::ScanStep => meet(warp, WARP, operation, lane(WARP), |_, all| {
+            for (l, lane) in all.lanes.iter().enumerate() {
+                let before = l.checked_sub(number(lane, 1) as usize).map_or(0, |l| number(&all.lanes[l], 0));
+                give(lane, 0, number(lane, 0).wrapping_add(before));
+            }
+        }),
+        Operation::Alike => meet(warp, WARP, operation, lane(WARP), |_, all| {
+            let byte = |lane| number(lane, 0) & 0xFF;
+            for lane in &all.lanes {
+                let same = |l: &usize| byte(&all.lanes[*l]) == byte(lane);
+                give(lane, 0, (0..WARP).filter(same).map(|l| 1 << l).sum());
+            }
+        }),
+        Operation::LoadSharedWord | Operation::LoadSharedLong => {
+            let count = if operation == Operation::LoadSharedWord { 4 } else { 8 };
+            let bytes = state.bytes(block, at(0), count, count).to_vec();
+            for (i, word) in bytes.chunks(4).enumerate() {
+                give(&mine, i, u32::from_le_bytes(word.try_into().unwrap()));
+            }
+        }
+        Operation::StoreSharedWord => {
+            state.bytes(block, at(0), 4, 4).copy_from_slice(&number(&mine, 1).to_le_bytes());
+        }
+        Operation::StoreSharedLong => {
+            state.bytes(block, at(0), 8, 8).copy_from_slice(&operand(&mine, 1).to_le_bytes());
+        }
+        Operation::AddShared => {
+            let word = state.bytes(block, at(0), 4, 4);
+            let sum = u32::from_le_bytes(word.try_into().unwrap()).wrapping_add(number(&mine, 1));
+            word.copy_from_slice(&sum.to_le_bytes());
+        }
+        Operation::AddGlobal | Operation::TakeGlobal => {
+            let Some(to) = state.global(operand(&mine, 0), 4, 4) else { return };
+            // SAFETY: `global` gives addresses of memory that is there.
+            let known = unsafe { to.cast::<u32>().read() };
+            // SAFETY: as before.
+            unsafe { to.cast::<u32>().write(known.wrapping_add(number(&mine, 1))) };
+            if operation == Operation::TakeGlobal {
+                give(&mine, 0, known);
+            }
+        }
+        Operation::LoadFlag => {
+            // Whoever asks again lets others run, and those that run come to an end.
+            state.idle = 0;
+            wait();
+            let from = cluster().global(operand(&mine, 0), 4, 4);
+            // SAFETY: `global` gives addresses of memory that is there.
+            give(&mine, 0, from.map_or(0, |from| unsafe { from.cast::<u32>().read() }));
+        }
+        Operation::StoreFlag => {
+            if let Some(to) = state.global(operand(&mine, 0), 4, 4) {
+                // SAFETY: `global` gives addresses of memory that is there.
+                unsafe { to.cast::<u32>().write(number(&mine, 1)) };
+            }
+        }
         Operation::MmaBf16 => meet(warp, WARP, operation, lane(WARP), |_, all| warp_product(all, true)),
         Operation::MmaF16 => meet(warp, WARP, operation, lane(WARP), |_, all| warp_product(all, false)),
         Operation::LoadMatrices => {

@@ -23,12 +23,14 @@ mod interp;
 mod parse;
 mod product;
 mod rename;
+mod sort;
 pub mod text;
 mod verify;
 
 pub use attention::{Attention, AttentionOperand, AttentionPart};
 pub use guard::Guard;
 pub use product::{Product, ProductOperand};
+pub use sort::Sort;
 pub use verify::{PhaseError, VerifyError};
 
 use crate::expr::{Expr, ExprId, ExprPool, Mem, ParamId, TempId};

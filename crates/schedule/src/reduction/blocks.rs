@@ -5,6 +5,7 @@
 //! * A scatter of many points into few elements: each block of points is combined into elements of
 //!   its own, which are combined in turn. Where groups of threads do tasks, each block of elements takes the points
 //!   that go there.
+//! * A sort where groups of threads do tasks: see [`order`](super::order).
 //! * A contraction with few results and a long depth: its [`depth`](super::depth) is in blocks. Before, products that one
 //!   sum adds are told [`apart`](super::apart).
 //!
@@ -13,6 +14,7 @@
 
 use super::apart::products_apart;
 use super::depth::in_blocks_of_depth;
+use super::order::Order;
 use crate::costs::groups::Extents;
 use crate::costs::limits::{groups, memory, registers, tasks};
 use smallvec::SmallVec;
@@ -31,7 +33,7 @@ pub(crate) static BLOCKS: LazyLock<RuleSet> = LazyLock::new(|| {
 
 /// Whether a rule may apply to a node.
 pub(crate) fn is_chain(op: &Op) -> bool {
-    matches!(op, Op::Scan(..) | Op::Scatter(..) | Op::Reduce(Monoid::Sum, _))
+    matches!(op, Op::Scan(..) | Op::Scatter(..) | Op::Reduce(Monoid::Sum, _) | Op::Sort(..) | Op::ArgSort(..))
 }
 
 /// A scan where groups of threads do tasks.
@@ -88,6 +90,14 @@ fn block(node: &UOp) -> Result<Option<(&'static str, UOp)>, GraphError> {
                 false => scatter_of_groups(node, *axis, *by)?,
             };
             made.map(|n| ("scatter in blocks", n))
+        }
+        Op::Sort(axis, descending, count) | Op::ArgSort(axis, descending, count)
+            if !Device::computes_on_host(node.device()) =>
+        {
+            let (Some(source), Some(count)) = (node.source(), count.as_const()) else { return Ok(None) };
+            let positions = matches!(node.op(), Op::ArgSort(..));
+            let order = Order { axis: *axis, descending: *descending, count, positions };
+            order.of_groups(&source)?.map(|n| ("sort in blocks", n))
         }
         Op::Reduce(Monoid::Sum, axes) => match Device::computes_on_host(node.device()) {
             _ if let Some(made) = products_apart(node, axes)? => Some(("products apart", made)),

@@ -6,6 +6,7 @@ pub(crate) mod blocks;
 pub(crate) mod corrected_variance;
 mod depth;
 pub(crate) mod hoist;
+mod order;
 pub(crate) mod postponed_division;
 pub(crate) mod rebase;
 pub(crate) mod two_stage;

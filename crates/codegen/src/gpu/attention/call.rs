@@ -6,7 +6,7 @@ use super::{
 };
 use crate::CompileError;
 use crate::gpu::body::Body;
-use crate::gpu::part::{self, Part, Wanted};
+use crate::gpu::part::{self, Gives, Part, Wanted};
 use crate::gpu::{Alignment, Argument, Call, MapArgument, Runner};
 use svod_dtype::DType;
 use svod_ir::lowered::{self, AttentionOperand, Lowered};
@@ -136,8 +136,8 @@ fn argument(
         Parameter::Diagonal => Argument::Number(found.diagonal.unwrap_or(0)),
         Parameter::Splits => Argument::Number(i64::from(splits)),
         Parameter::Scratch => Argument::Scratch(0),
-        Parameter::Scores(i) => Argument::Pointer(parts.score.as_ref().map_or(0, |part| part.read[i]), 0),
-        Parameter::Epilogue(i) => Argument::Pointer(parts.value.as_ref().map_or(0, |part| part.read[i]), 0),
+        Parameter::Scores(i) => Argument::Pointer(parts.score.as_ref().map_or(0, |part| part.used[i]), 0),
+        Parameter::Epilogue(i) => Argument::Pointer(parts.value.as_ref().map_or(0, |part| part.used[i]), 0),
     }
 }
 
@@ -166,14 +166,18 @@ impl Parts {
             let own = [&found.counters[0], &found.counters[last]].into_iter().flatten();
             outer.iter().chain(own).cloned().collect()
         };
-        let (of_score, of_value): (&[_], &[_]) = (&[&[Of::SCORE][..]], &[&[Of::SUM][..], &[Of::TOTAL][..]]);
+        let (of_score, of_value): (&[_], &[_]) =
+            (&[(&[Of::SCORE][..], DType::F32)], &[(&[Of::SUM][..], DType::F32), (&[Of::TOTAL][..], DType::F32)]);
         let score = found.score.as_ref().map(|p| ("score", p, of_score, counters(1)));
         let value = found.value.as_ref().map(|p| ("value", p, of_value, counters(2)));
         let (has_score, has_value) = (score.is_some(), value.is_some());
         let wanted: Vec<Wanted> = [score, value]
             .into_iter()
             .flatten()
-            .map(|(name, p, given, counters)| Wanted { name, exprs: &p.exprs, value: p.value, given, counters })
+            .map(|(name, p, given, counters)| {
+                let gives = Gives::Value(p.value, DType::F32);
+                Wanted { name, exprs: &p.exprs, gives, given, counters }
+            })
             .collect();
         let Some((made, text)) = part::parts(lowered, &wanted, target, runner)? else { return Ok(None) };
         let mut made = made.into_iter();
@@ -211,7 +215,7 @@ impl Scores for Parts {
     fn apply(&self, body: &mut Body, score: Score) -> String {
         let Score { batch, head, row, key, value } = score;
         let counters = self.counters(body, [batch, head, row, key], 1);
-        self.score.as_ref().map_or_else(|| value.to_owned(), |part| part.call(body, &[value], &counters))
+        self.score.as_ref().and_then(|part| part.call(body, &[value], &counters)).unwrap_or_else(|| value.to_owned())
     }
 }
 
@@ -227,6 +231,6 @@ impl Epilogue for Parts {
     fn apply(&self, body: &mut Body, element: Element) -> String {
         let Element { batch, head, row, column, sum, total } = element;
         let counters = self.counters(body, [batch, head, row, column], 2);
-        self.value.as_ref().map_or_else(|| sum.to_owned(), |part| part.call(body, &[sum, total], &counters))
+        self.value.as_ref().and_then(|part| part.call(body, &[sum, total], &counters)).unwrap_or_else(|| sum.to_owned())
     }
 }

@@ -4,7 +4,7 @@ use super::aligned::{self, Rows};
 use super::choose::{self, Shape, choose};
 use super::{Body, Element, Epilogue, Kernel, Layout, Operand, Parameter, Plain, Product, Size, render};
 use crate::CompileError;
-use crate::gpu::part::{self, Part, Wanted};
+use crate::gpu::part::{self, Gives, Part, Wanted};
 use crate::gpu::{Alignment, Argument, Call, MapArgument, Runner};
 use svod_dtype::DType;
 use svod_ir::expr::{Expr, ExprId, Mem};
@@ -181,7 +181,7 @@ fn call(
         Parameter::BatchStride(operand) => Argument::Number(of(operand).batch),
         Parameter::GroupStep(operand) => Argument::Number(of(operand).group - of(operand).batch * found.group),
         Parameter::Batched(operand) => Argument::Number(i64::from(own(operand))),
-        Parameter::Epilogue(i) => Argument::Pointer(epilogue.map_or(0, |value| value.part.read[i]), 0),
+        Parameter::Epilogue(i) => Argument::Pointer(epilogue.map_or(0, |value| value.part.used[i]), 0),
     };
     let [batch, m, n, _] = found.sizes.map(|n| n as u32);
     Call {
@@ -221,7 +221,8 @@ impl Value {
             return Ok(Some(None));
         }
         let counters = found.batch.iter().map(|(var, _)| var).chain([&found.rows, &found.columns]).cloned().collect();
-        let wanted = Wanted { name: "value", exprs: &phase.exprs, value, given: &[&found.sums], counters };
+        let (gives, given) = (Gives::Value(value, DType::F32), &[(&found.sums[..], DType::F32)]);
+        let wanted = Wanted { name: "value", exprs: &phase.exprs, gives, given, counters };
         let Some((parts, text)) = part::parts(lowered, &[wanted], target, runner)? else { return Ok(None) };
         let batch = found.batch.iter().map(|(_, n)| *n).collect();
         Ok(parts.into_iter().next().map(|part| Some((Value { part, batch }, text))))
@@ -240,6 +241,6 @@ impl Epilogue for Value {
     fn apply(&self, body: &mut Body, element: Element) -> String {
         let mut counters = part::counters(body, element.batch, &self.batch);
         counters.extend([element.row.to_owned(), element.column.to_owned()]);
-        self.part.call(body, &[element.value], &counters)
+        self.part.call(body, &[element.value], &counters).unwrap_or_else(|| element.value.to_owned())
     }
 }
