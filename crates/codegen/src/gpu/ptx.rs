@@ -635,8 +635,7 @@ macro_rules! alike {
 }
 
 /// The lanes of the warp with the same byte, a bit each: by a vote for each bit of it.
-pub const ALIKE: Ptx =
-    Ptx::value(Operation::Alike, "r", "r", alike!("1" "2" "4" "8" "16" "32" "64" "128"));
+pub const ALIKE: Ptx = Ptx::value(Operation::Alike, "r", "r", alike!("1" "2" "4" "8" "16" "32" "64" "128"));
 /// A number, and that of the lane so many before, if there is one: a step of a scan of a warp.
 pub const SCAN_STEP: Ptx = Ptx::value(
     Operation::ScanStep,

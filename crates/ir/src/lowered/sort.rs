@@ -129,7 +129,9 @@ impl Lowered {
         // What is said of these counters holds for all points: of a row in one piece no last points are told apart.
         let product = |of: &[(Variable, i64)]| of.iter().map(|(_, n)| *n).product::<i64>();
         let is_all = match in_blocks {
-            true => point[0].1 == points.div_euclid(product(&point[1..])) + i64::from(points % product(&point[1..]) != 0),
+            true => {
+                point[0].1 == points.div_euclid(product(&point[1..])) + i64::from(points % product(&point[1..]) != 0)
+            }
             false => product(&point) == points && around[0].extent.as_const().is_some(),
         };
         let known = |v: &Variable| rows.iter().chain(&point).any(|(own, _)| own == v);
@@ -138,8 +140,7 @@ impl Lowered {
         (is_all && is_read && first.exprs.variables_used(&[key]).iter().all(known)).then_some(())?;
 
         let same = |(around, _): &&(Vec<&Loop>, &Stmt)| around.last() == moved[at].0.last();
-        let is_result =
-            |stmt: &&Stmt| matches!(stmt, Stmt::Store { to: Mem::Param(p), .. } if starts.is_none_or(|starts| *p != starts));
+        let is_result = |stmt: &&Stmt| matches!(stmt, Stmt::Store { to: Mem::Param(p), .. } if starts.is_none_or(|starts| *p != starts));
         let results: Vec<Stmt> =
             moved[at + 1..].iter().take_while(same).map(|(_, stmt)| *stmt).filter(is_result).cloned().collect();
         let mut has_positions = false;

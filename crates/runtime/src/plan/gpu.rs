@@ -4,7 +4,7 @@ use svod_cuda::Info;
 use svod_device::DeviceSpec;
 use svod_dtype::DType;
 use svod_ir::lowered::cost::{Cost, Registers, total};
-use svod_ir::lowered::{Attention, LoopKind, Lowered, Phase, Product, Stmt};
+use svod_ir::lowered::{Attention, LoopKind, Lowered, Phase, Product, Sort, Stmt};
 use svod_ir::target::Target;
 use svod_schedule::analysis::{GpuCycles, GpuInfo, ItemAnalysis};
 
@@ -48,6 +48,11 @@ const ROWS: f64 = 64.0;
 const SCORE: f64 = 13.0;
 /// Rows at which is looked at most for how many keys they see.
 const SAMPLED: i64 = 64;
+
+/// Points of a block of a sort; slots and bytes of counters that a point takes in a pass: votes of its warp on each bit of its digit.
+const POINTS: f64 = 4096.0;
+const RANKED: f64 = 64.0;
+const COUNTED: f64 = 16.0;
 
 /// A GPU, and how fast it is at most.
 pub(super) struct Gpu {
@@ -96,17 +101,19 @@ impl Gpu {
         sizes: &[f64],
         analysis: ItemAnalysis,
     ) -> ItemAnalysis {
-        let (product, attention) = (lowered.product(), lowered.attention());
-        let cycles = match (&product, &attention) {
-            (Some(product), _) => self.product(product),
-            (None, Some(attention)) => self.attention(attention),
-            (None, None) => self.loops(phases, sizes),
+        let (product, attention, sort) = (lowered.product(), lowered.attention(), lowered.sort());
+        let cycles = match (&product, &attention, &sort) {
+            (Some(product), ..) => self.product(product),
+            (None, Some(attention), _) => self.attention(attention),
+            (None, None, Some(sort)) => self.sort(sort),
+            (None, None, None) => self.loops(phases, sizes),
         };
         let computed = cycles.tensor_cores.max(cycles.arithmetic).max(cycles.shared_memory);
         let moved = cycles.l2.max(cycles.memory / REACHED);
         let warps = |(phase, cost): &(&Phase, Cost)| if has_vectors(phase) { cost.tasks } else { cost.tasks / 32.0 };
         let warps = phases.iter().map(warps).fold(0.0, f64::max);
         let tiles = product.as_ref().map(tiles).or(attention.as_ref().map(tiles_of_rows));
+        let tiles = tiles.or(sort.as_ref().map(|sort| (points(sort) / POINTS).ceil().max(1.0)));
         let occupancy = match tiles {
             Some(tiles) => tiles / (tiles / self.all()).ceil() / self.all(),
             None => (warps / (self.all() * WARPS)).min(1.0),
@@ -178,6 +185,22 @@ impl Gpu {
         }
     }
 
+    /// A sort by passes, each of which reads and writes every point once, after all digits were counted; or of rows that are read and
+    /// written once.
+    fn sort(&self, sort: &Sort) -> GpuCycles {
+        let (points, passes) = (points(sort), f64::from(sort.dtype.bits().div_ceil(8)));
+        let key = sort.dtype.bytes() as f64;
+        let point = if sort.has_positions { key + 4.0 } else { key };
+        let moved = points * if sort.copies.is_some() { key + 2.0 * passes * point } else { 2.0 * point };
+        GpuCycles {
+            arithmetic: points * passes * RANKED / (self.generation.lanes * self.all()),
+            shared_memory: points * passes * (2.0 * point + COUNTED) / (self.generation.shared * self.all()),
+            l2: moved / (self.generation.l2 * self.all()),
+            memory: self.memory(moved),
+            ..GpuCycles::default()
+        }
+    }
+
     fn loops(&self, phases: &[(&Phase, Cost)], sizes: &[f64]) -> GpuCycles {
         let lanes = |phase: &Phase| if has_vectors(phase) { 128.0 } else { 1.0 };
         let slots = total(phases.iter().map(|(phase, cost)| cost.tasks * cost.slots * lanes(phase)));
@@ -203,6 +226,11 @@ fn seen(attention: &Attention) -> f64 {
     let (step, sampled) = ((rows + SAMPLED - 1) / SAMPLED, rows.min(SAMPLED));
     let of = |row: i64| (row * step).min(rows - 1).saturating_add(diagonal).saturating_add(1).clamp(0, keys) as f64;
     (0..sampled).map(of).sum::<f64>() / sampled as f64
+}
+
+/// Points of all rows.
+fn points(sort: &Sort) -> f64 {
+    sort.rows.iter().fold(sort.points as f64, |all, (_, n)| all * *n as f64)
 }
 
 /// Tiles of rows of attention.

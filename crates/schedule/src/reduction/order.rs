@@ -57,7 +57,8 @@ impl Order {
                 false => Ok(None),
             };
         }
-        let is_few = self.positions && self.count > 0 && self.count.saturating_mul(sorts::ENOUGH) <= groups::BLOCK_OF_ROW;
+        let is_few =
+            self.positions && self.count > 0 && self.count.saturating_mul(sorts::ENOUGH) <= groups::BLOCK_OF_ROW;
         if is_few { self.first_of_blocks(source, &extents) } else { Ok(None) }
     }
 

@@ -54,11 +54,11 @@ pub(super) struct Block {
     digit: String,
 }
 
-/// Where a point goes: the address of the count of its digit, and its place among those of its warp.
-pub(super) struct Rank {
-    at: String,
-    rank: String,
-}
+/// Where a point goes: its place among those of its warp with the same digit, and in the upper bits this.
+pub(super) struct Rank(String);
+
+/// Bits of a place in a warp.
+const RANK: u32 = 16;
 
 impl Block {
     pub fn new(b: &mut Body, keys: Keys, tile: Tile, has_positions: bool) -> Block {
@@ -97,24 +97,23 @@ impl Block {
     /// Counts digits, and gives the place of each point among those of its warp with the same one. All threads of the block wait for
     /// one another.
     pub fn rank(&self, b: &mut Body, keys: &[String], shift: &str) -> Vec<Rank> {
-        let mut alike = Vec::new();
+        let mut ranks = Vec::new();
         for key in keys {
             let digit = self.keys.digit(b, key, shift);
-            let all = b.ask(&ptx::ALIKE, &[&digit]);
-            let before = b.and(&all, &self.below);
-            let (before, all) = (ones(b, &before), ones(b, &all));
-            let at = b.mul(digit, 4);
-            alike.push((b.add(&self.own, at), before, all));
-        }
-        let mut ranks = Vec::new();
-        for (at, before, all) in alike {
+            let alike = b.ask(&ptx::ALIKE, &[&digit]);
+            let at = b.mul(&digit, 4);
+            let at = b.add(&self.own, at);
             let known = b.ask(&ptx::LOAD_SHARED_WORD, &[&at]);
+            let before = b.and(&alike, &self.below);
+            let (before, all) = (ones(b, &before), ones(b, &alike));
             let rank = b.add(&known, before);
             let next = b.add(known, all);
             b.run(&ptx::SYNC_WARP, &[]);
             b.run(&ptx::STORE_SHARED_WORD, &[&at, &next]);
             b.run(&ptx::SYNC_WARP, &[]);
-            ranks.push(Rank { at, rank });
+            // Both in one register.
+            let digit = b.shl(digit, RANK);
+            ranks.push(Rank(b.value(format_args!("or i32 {digit}, {rank}"))));
         }
         b.run(&ptx::SYNC, &[]);
         ranks
@@ -187,8 +186,12 @@ impl Block {
 
     /// Puts points, keys and positions, in the order of their digits.
     pub fn put(&self, b: &mut Body, keys: &[String], positions: &[String], ranks: &[Rank]) {
-        for (n, Rank { at, rank }) in ranks.iter().enumerate() {
-            let start = b.ask(&ptx::LOAD_SHARED_WORD, &[at]);
+        for (n, Rank(both)) in ranks.iter().enumerate() {
+            let digit = b.shr(both, RANK);
+            let at = b.mul(digit, 4);
+            let at = b.add(&self.own, at);
+            let start = b.ask(&ptx::LOAD_SHARED_WORD, &[&at]);
+            let rank = b.and(both, (1u32 << RANK) - 1);
             let place = b.add(start, rank);
             let at = self.key_at(b, &place);
             self.keys.store_shared(b, &at, &keys[n]);

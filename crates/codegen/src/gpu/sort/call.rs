@@ -130,12 +130,7 @@ impl<'a> Of<'a> {
     }
 
     /// Kernels of passes, and what comes before them.
-    fn in_passes(
-        &self,
-        [count, tiles]: [u64; 2],
-        copies: [[ParamId; 2]; 2],
-        target: &Target,
-    ) -> Vec<(Kernel, Call)> {
+    fn in_passes(&self, [count, tiles]: [u64; 2], copies: [[ParamId; 2]; 2], target: &Target) -> Vec<(Kernel, Call)> {
         let (keys, passes, points) = (self.keys, self.keys.passes(), self.found.points as u64);
         // Scratch memory: the next tile of each pass, counts of digits, what tiles tell.
         let counts_at = 256;
