@@ -10,8 +10,8 @@ use super::Choice;
 use super::rows::stage_vector;
 use super::tasks::{Tasks, worth};
 use crate::apply::cut_in_parts;
-use crate::costs::limits::{groups, registers};
 use crate::costs::limits::tasks::{Division, FEWEST_PARTS};
+use crate::costs::limits::{groups, registers};
 use crate::kernel::access::{cost, extent, round, round_up};
 use crate::kernel::contraction::stage_axes;
 use crate::language::{LoopRef, Opt, Tail, To};
@@ -54,8 +54,7 @@ impl Choice<'_> {
         // Columns alone, or of whole warps, and not those of a convolution's lines, say.
         let alone = over.iter().all(|a| *a == column || extent(k, *a) == 1);
         let even = lanes >= groups::WARP && n % lanes == 0;
-        let narrow =
-            if self.target.groups.is_some() && (alone || even) { lanes.max(2) } else { 4 * self.lanes(0) };
+        let narrow = if self.target.groups.is_some() && (alone || even) { lanes.max(2) } else { 4 * self.lanes(0) };
         if !mapped
             || !written
             || n < narrow
