@@ -32,8 +32,10 @@ where
     for k in 0..n {
         let others = (0..n).filter(|&i| i != k).fold(T::Real::one_impl(), |product, i| product * s[i]);
         let by = T::mul_real_impl(&direction, &others);
-        for e in 0..if by == zero { 0 } else { n * n } {
-            x[e] += by * T::conj_impl(&vh[k * n + e / n]) * T::conj_impl(&u[(e % n) * n + k]);
+        if by != zero {
+            for (e, x) in x.iter_mut().enumerate() {
+                *x += by * T::conj_impl(&vh[k * n + e / n]) * T::conj_impl(&u[(e % n) * n + k]);
+            }
         }
     }
 }
