@@ -144,6 +144,12 @@ impl KernelCode {
         }
     }
 
+    /// The same, as what puts parameters one after the other.
+    #[cfg(test)]
+    pub(crate) fn joining(self, parts: Vec<Joined>) -> Self {
+        KernelCode { joined: Some(parts), ..self }
+    }
+
     /// The name.
     pub fn name(&self) -> &str {
         &self.spec.name

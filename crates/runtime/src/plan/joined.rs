@@ -188,3 +188,166 @@ impl<'a> Joins<'a> {
         lies.then(|| (there.storage().clone(), begin))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::code::KernelCode;
+    use svod_device::program::Metadata;
+    use svod_device::{Allocator, CpuAllocator, Device, DeviceSpec, ProgramSpec};
+    use svod_dtype::DType;
+    use svod_ir::kernel::Param;
+    use svod_ir::lowered::{Lowered, Phase};
+    use svod_ir::size::Size;
+    use svod_schedule::Joined;
+
+    /// Elements of a part: whole cache lines.
+    const PART: usize = 16;
+
+    /// Ops on buffers, as a plan has them.
+    struct Parts {
+        device: Arc<Device>,
+        ops: Vec<PlanOp>,
+        buffers: Vec<Arc<Buffer>>,
+        roles: Vec<Role>,
+    }
+
+    impl Parts {
+        fn new() -> Parts {
+            let allocator: Arc<dyn Allocator> = Arc::new(CpuAllocator::new(DeviceSpec::CPU));
+            Parts { device: Arc::new(Device::new(allocator)), ops: vec![], buffers: vec![], roles: vec![] }
+        }
+
+        fn buffer(&mut self, parts: usize, role: Role) -> usize {
+            let made = Buffer::new(self.device.allocator(), DType::F32, parts * PART).unwrap();
+            self.buffers.push(Arc::new(made));
+            self.roles.push(role);
+            self.buffers.len() - 1
+        }
+
+        /// An op that writes the first of these buffers, of the others.
+        fn op(&mut self, buffers: &[usize]) -> KernelCode {
+            let extent = |at: &usize| vec![Size::from(self.buffers[*at].count() as i64)];
+            let param = |at: &usize| Param { dtype: DType::F32, shape: extent(at), constant: false };
+            let ast = Arc::new(Lowered {
+                name: "by hand".into(),
+                params: buffers.iter().map(param).collect(),
+                vars: vec![],
+                strict: false,
+                guards: vec![],
+                phases: vec![Phase::default()],
+            });
+            let metadata = Metadata { outs: vec![0], ins: (1..buffers.len()).collect(), ..Metadata::default() };
+            let spec = ProgramSpec::derive(&ast, String::new(), DeviceSpec::CPU, metadata).unwrap();
+            KernelCode::new(self.device.clone(), spec, Vec::new().into())
+        }
+
+        fn makes(&mut self, out: usize, of: &[usize]) {
+            let buffers = [&[out], of].concat();
+            let code = self.op(&buffers);
+            self.ops.push(PlanOp::kernel(Arc::new(code), buffers));
+        }
+
+        /// An op that puts buffers one after the other.
+        fn joins(&mut self, out: usize, of: &[usize]) {
+            let buffers = [&[out], of].concat();
+            let mut at = 0;
+            let parts = of.iter().zip(1..).map(|(part, param)| {
+                let begins = at;
+                at += self.buffers[*part].count();
+                Joined { param, at: begins }
+            });
+            let parts: Vec<Joined> = parts.collect();
+            let code = self.op(&buffers).joining(parts);
+            self.ops.push(PlanOp::kernel(Arc::new(code), buffers));
+        }
+
+        fn made_in_place(&mut self) {
+            super::made_in_place(&mut self.ops, &mut self.buffers, &self.roles);
+        }
+
+        /// Where a buffer lies, in parts, if that is in the memory of another one.
+        fn place(&self, buffer: usize, of: usize) -> Option<usize> {
+            let (own, whole) = (&self.buffers[buffer], &self.buffers[of]);
+            Arc::ptr_eq(own.storage(), whole.storage()).then(|| (own.offset() - whole.offset()) / (PART * 4))
+        }
+    }
+
+    #[test]
+    fn parts_are_made_in_the_result() {
+        let mut plan = Parts::new();
+        let given = plan.buffer(1, Role::Given);
+        let parts = [plan.buffer(1, Role::Intermediate), plan.buffer(2, Role::Intermediate)];
+        let (joined, out) = (plan.buffer(3, Role::Intermediate), plan.buffer(3, Role::Output));
+        parts.iter().for_each(|part| plan.makes(*part, &[given]));
+        plan.joins(joined, &parts);
+        plan.makes(out, &[joined]);
+        plan.ops[3].after = vec![1];
+        plan.made_in_place();
+        assert_eq!(plan.ops.len(), 3);
+        assert_eq!(parts.map(|part| plan.place(part, joined)), [Some(0), Some(1)]);
+        // Names stay, and so does what others wait for.
+        assert_eq!(plan.ops.iter().map(|op| op.id).collect::<Vec<_>>(), [Some(0), Some(1), Some(3)]);
+        assert_eq!(plan.ops[2].after, [1]);
+    }
+
+    #[test]
+    fn joins_of_joins_are_one() {
+        let mut plan = Parts::new();
+        let given = plan.buffer(1, Role::Given);
+        let parts: Vec<usize> = (0..4).map(|_| plan.buffer(1, Role::Intermediate)).collect();
+        let halves = [plan.buffer(2, Role::Intermediate), plan.buffer(2, Role::Intermediate)];
+        let (all, out) = (plan.buffer(4, Role::Intermediate), plan.buffer(4, Role::Output));
+        parts.iter().for_each(|part| plan.makes(*part, &[given]));
+        plan.joins(halves[0], &parts[..2]);
+        plan.joins(halves[1], &parts[2..]);
+        plan.joins(all, &halves);
+        plan.makes(out, &[all, halves[1]]);
+        plan.made_in_place();
+        assert_eq!(plan.ops.len(), 5);
+        let places: Vec<Option<usize>> = parts.iter().chain(&halves).map(|part| plan.place(*part, all)).collect();
+        assert_eq!(places, [0, 1, 2, 3, 0, 2].map(Some));
+    }
+
+    #[test]
+    fn what_others_own_or_write_stays_where_it_is() {
+        // A part that is given, one that comes twice, a result of the plan, and a part that is written afterwards.
+        for case in 0..4 {
+            let mut plan = Parts::new();
+            let given = plan.buffer(1, Role::Given);
+            let made = plan.buffer(1, Role::Intermediate);
+            let role = if case == 2 { Role::Output } else { Role::Intermediate };
+            let (joined, out) = (plan.buffer(2, role), plan.buffer(2, Role::Output));
+            plan.makes(made, &[given]);
+            let other = plan.buffer(1, Role::Intermediate);
+            plan.makes(other, &[given]);
+            plan.joins(joined, &[made, [given, made, other, other][case]]);
+            plan.makes(out, &[joined]);
+            if case == 3 {
+                plan.makes(made, &[out]);
+            }
+            let before = plan.ops.len();
+            plan.made_in_place();
+            assert_eq!((plan.ops.len(), plan.place(made, joined)), (before, None), "case {case}");
+        }
+    }
+
+    #[test]
+    fn parts_that_do_not_begin_at_a_cache_line_are_copied() {
+        let mut plan = Parts::new();
+        let given = plan.buffer(1, Role::Given);
+        let odd = Buffer::new(plan.device.allocator(), DType::F32, PART + 1).unwrap();
+        plan.buffers.push(Arc::new(odd));
+        plan.roles.push(Role::Intermediate);
+        let (odd, even) = (plan.buffers.len() - 1, plan.buffer(1, Role::Intermediate));
+        let joined = plan.buffer(3, Role::Intermediate);
+        let out = plan.buffer(3, Role::Output);
+        plan.makes(odd, &[given]);
+        plan.makes(even, &[given]);
+        plan.joins(joined, &[odd, even]);
+        plan.makes(out, &[joined]);
+        plan.made_in_place();
+        assert_eq!(plan.ops.len(), 4);
+    }
+}
