@@ -45,6 +45,8 @@ Y = torch.randn(3, 4, generator=torch.Generator().manual_seed(4))
 IMAGE = torch.randn(2, 3, 7, 8, generator=torch.Generator().manual_seed(5))
 Z = torch.complex(X, Y)
 
+BYTES = torch.randint(-128, 128, (24, 32), generator=torch.Generator().manual_seed(6), dtype=torch.int8)
+
 CALLS = {
     "addbmm": lambda: (lambda x, y: torch.addbmm(x[:, :3], y[None], y.mT[None], beta=0.5), X, Y),
     "adam's updates": lambda: (lambda x, y: torch.addcdiv(x, y, x.abs() + 1, value=0.1), X, Y),
@@ -53,6 +55,7 @@ CALLS = {
     "signs": lambda: (torch.copysign, X, Y),
     "maxima so far": lambda: (lambda x: torch.cummax(x, 1)[0], X),
     "a diagonal in place": lambda: (lambda x: x.clone().fill_diagonal_(2.0), X),
+    "products of bytes": lambda: (lambda x: torch._int_mm(x, x.T) * 2, BYTES),
     "distances": lambda: (lambda x, y: torch.cdist(x, y), X, Y),
     "distances of oneself": lambda: (lambda x: torch.cdist(x, x, 1.0), X),
     "divisors of windows": lambda: (lambda x: F.avg_pool2d(x, 2, divisor_override=3), IMAGE),

@@ -308,6 +308,7 @@ impl Case {
                     let [batch, head, next] = self.strides[i];
                     simulator::Map {
                         start: starts[i],
+                        bytes: map.dtype.bytes(),
                         sizes: [row, rows, heads, sizes.batch].map(|n| n as usize),
                         strides: [next, head, batch],
                         region: [map.region[0] as usize, map.region[1] as usize],

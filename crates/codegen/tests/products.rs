@@ -12,7 +12,7 @@ use svod_codegen::gpu::product::{
     Tile, WgmmaTile, render, whole,
 };
 use svod_codegen::gpu::{self, Alignment, Argument, Call, MapArgument, Runner};
-use svod_dtype::DType;
+use svod_dtype::{Const, DType};
 use svod_ir::lowered::Lowered;
 use svod_ir::target::Target;
 
@@ -102,6 +102,39 @@ fn warpgroups_have_the_instructions_that_are_meant() {
             assert_eq!(count(&ptx, "cp.async.bulk.tensor.3d.global"), 4);
             assert_eq!(count(&ptx, "stmatrix"), 16);
             assert!(kernel.launch.shared <= 232_448);
+            assemble(&kernel);
+        }
+    }
+}
+
+/// Products of bytes: of integers, and of floats.
+const BYTES: [Product; 4] = {
+    let i8s = Product { dtype: DType::I8, out: DType::I32, b: Layout::Depth, ..BF16 };
+    let f8s = Product { dtype: DType::F8E4M3, out: DType::F32, ..i8s };
+    [i8s, Product { dtype: DType::U8, ..i8s }, f8s, Product { dtype: DType::F8E5M2, out: DType::BF16, ..i8s }]
+};
+
+#[test]
+fn bytes_are_multiplied_32_deep() {
+    for (product, columns, instruction) in [
+        (BYTES[0], 256, "m64n256k32.s32.s8.s8"),
+        (BYTES[1], 128, "m64n128k32.s32.u8.u8"),
+        (BYTES[2], 192, "m64n192k32.f32.e4m3.e4m3"),
+        (BYTES[3], 128, "m64n128k32.f32.e5m2.e5m2"),
+    ] {
+        let kernel = wgmma(product, WgmmaTile { columns, ..WgmmaTile::LARGE });
+        let ptx = ptx(&kernel);
+        assert_eq!(count(&ptx, &format!("wgmma.mma_async.sync.aligned.{instruction}")), 4);
+        let floats = product.dtype.is_float();
+        // What tensor cores have of a slice is added to sums that keep all bits.
+        assert_eq!(count(&ptx, "add.rn.f32"), if floats { columns as usize / 2 } else { 0 });
+        assert!(kernel.launch.maps[..2].iter().all(|map| map.region[0] == 128));
+        assemble(&kernel);
+        let few = WgmmaTile { columns: columns.min(192), stages: 5, split: 2, ..DIVIDED };
+        assemble(&wgmma(product, few));
+        if product.dtype.is_int() {
+            let kernel = render(&product, &Tile::Mma(MmaTile::LARGE), &Plain, Runner::Driver).unwrap();
+            assert_eq!(count(&self::ptx(&kernel), "mma.sync.aligned.m16n8k32.row.col.s32."), 4 * 8 * 2);
             assemble(&kernel);
         }
     }
@@ -338,9 +371,14 @@ fn what_cannot_be_is_refused_with_its_reason() {
     assert!(refused(BF16, Tile::Mma(MmaTile { depth: 16, ..MmaTile::LARGE })).contains("depth: 16"));
     assert!(refused(BF16, Tile::Mma(MmaTile { stages: 5, depth: 64, ..MmaTile::LARGE })).contains("163840 bytes"));
     assert!(refused(BF16, Tile::Fma(FmaTile::LARGE)).contains("bfloat16"));
+    let outer = Product { b: Layout::Outer, ..BYTES[0] };
+    assert!(refused(outer, Tile::Mma(MmaTile::LARGE)).contains("whose depth is not side by side"));
+    assert!(refused(outer, Tile::Wgmma(NARROW)).contains("whose depth is not side by side"));
+    assert!(refused(BYTES[2], Tile::Mma(MmaTile::LARGE)).contains("float8_e4m3fn by warps"));
+    assert!(refused(BYTES[2], Tile::Wgmma(WgmmaTile::LARGE)).contains("columns: 256"));
 }
 
-/// A product's operands and result in memory, of bf16 or f32, and what the result should be.
+/// A product's operands and result in memory, and what the result should be.
 struct Case {
     product: Product,
     shape: [usize; 4],
@@ -370,9 +408,11 @@ impl Case {
             // Rows are padded by what nobody may touch.
             let stride = columns.next_multiple_of(per) + per;
             let count = if i == 2 || batched[i] { batch } else { 1 };
+            let least = if dtype == DType::U8 { 0.0 } else { -127.0 };
             let values: Vec<f32> = (0..count * rows * stride)
                 .map(|at| match at % stride {
                     _ if i == 2 => -77.0,
+                    _ if dtype.is_int() => ((at * 7919 + i * 13) % 255) as f32 + least,
                     column if column < columns => ((at * 7919 + i * 13) % 17) as f32 / 8.0 - 1.0,
                     _ => f32::NAN,
                 })
@@ -415,6 +455,7 @@ impl Case {
             .iter()
             .map(|map| simulator::Map {
                 start: starts[at(map.operand)],
+                bytes: map.dtype.bytes(),
                 sizes: [
                     size(map.sizes[0]),
                     size(map.sizes[1]),
@@ -476,13 +517,17 @@ impl Case {
             );
             // SAFETY: the result has so many elements.
             let bytes = unsafe { std::slice::from_raw_parts(result.add(at * out.bytes()), out.bytes()) };
-            let found = f64::from(decoded(out, bytes));
+            let found = decoded(out, bytes);
             let expected = if row < m && column < n && b < batch {
                 (0..k).map(|d| value(0, self.product.a, b, row, d) * value(1, self.product.b, b, column, d)).sum()
             } else {
                 -77.0
             };
-            let bound = expected.abs() * if out == DType::F32 { 1e-6 } else { 4e-3 } + 1e-6;
+            let bound = match out {
+                DType::I32 => 0.0,
+                DType::F32 => expected.abs() * 1e-6 + 1e-6,
+                _ => expected.abs() * 4e-3 + 1e-6,
+            };
             // A NaN is not near either.
             let near = (found - expected).abs() <= bound;
             if !near {
@@ -494,19 +539,12 @@ impl Case {
 }
 
 fn encoded(dtype: DType, value: f32) -> Vec<u8> {
-    match dtype {
-        DType::F32 => value.to_le_bytes().to_vec(),
-        DType::F16 => half::f16::from_f32(value).to_le_bytes().to_vec(),
-        _ => half::bf16::from_f32(value).to_le_bytes().to_vec(),
-    }
+    Const::f64(dtype, value.into()).to_le_bytes()[..dtype.bytes()].to_vec()
 }
 
-fn decoded(dtype: DType, bytes: &[u8]) -> f32 {
-    match dtype {
-        DType::F32 => f32::from_le_bytes(bytes.try_into().unwrap()),
-        DType::F16 => half::f16::from_le_bytes(bytes.try_into().unwrap()).to_f32(),
-        _ => half::bf16::from_le_bytes(bytes.try_into().unwrap()).to_f32(),
-    }
+fn decoded(dtype: DType, bytes: &[u8]) -> f64 {
+    let bits = bytes.iter().rev().fold(0, |bits, byte| bits << 8 | u64::from(*byte));
+    Const::from_bits(dtype, bits).as_f64()
 }
 
 #[test]
@@ -526,6 +564,28 @@ fn products_by_warpgroups_are_right_in_a_simulator() {
             seed += 1;
             let product = Product { dtype, out, align_out, ..BF16 };
             Case::new(product, [131, 67, 72, 1], [true; 2]).run(Tile::Wgmma(tile), seed).unwrap();
+        }
+    }
+}
+
+#[test]
+fn products_of_bytes_are_right_in_a_simulator() {
+    let warps = Tile::Mma(MmaTile { tile: [64, 64], warp: [32, 32], stages: 3, ..MmaTile::LARGE });
+    let small = WgmmaTile { groups: 1, registers: false, persistent: false, stages: 2, ..NARROW };
+    let mut seed = 200;
+    for product in BYTES {
+        for tile in [small, NARROW, DIVIDED, WgmmaTile { columns: 128, stages: 3, ..CLUSTER }] {
+            for k in [40, 144, 656] {
+                seed += 1;
+                Case::new(product, [72, 88, k, 2], [true, false]).run(Tile::Wgmma(tile), seed).unwrap();
+            }
+        }
+        if product.dtype.is_int() {
+            for (align, k) in [(16, 16), (8, 77), (4, 300)] {
+                let product = Product { align, align_out: 4, ..product };
+                Case::new(product, [67, 75, k, 2], [false, true]).run(warps, seed).unwrap();
+            }
+            Case::new(Product { groups: true, ..product }, [67, 75, 48, 4], [true; 2]).run(warps, seed).unwrap();
         }
     }
 }
@@ -749,4 +809,73 @@ fn operands_whose_rows_begin_anywhere_are_copied_first() {
     let found = aligned.product().unwrap();
     let kernels = whole(&aligned, &found, &new, Alignment::Widest, Runner::Driver).unwrap().unwrap();
     kernels.iter().for_each(|(kernel, _)| assemble(kernel));
+}
+
+/// A loop tree of a product of bytes.
+fn of_bytes(dtype: &str, sums: &str, [a, b]: [[&str; 2]; 2], out: &str, value: &str) -> Lowered {
+    let text = format!(
+        "lowered matmul
+param p0: {dtype}[2, {}]
+param p1: {dtype}[{}]
+param p2: f32[40]
+param p3: {out}[2, 72, 40]
+
+phase
+grid b < 2, i < 72, j < 40
+temp s0_acc: {sums}[1] register
+{{
+  s0_acc[0] = {sums}({})
+  serial k < 90 {{
+    s0_acc[0] = s0_acc[0] + cast({sums}, p0[b, {}]) * cast({sums}, p1[{}])
+  }}
+  p3[b, i, j] = {value}
+}}
+",
+        a[0],
+        b[0],
+        if sums == "i32" { "0" } else { "0.0" },
+        a[1],
+        b[1],
+    );
+    Lowered::parse(&text).unwrap()
+}
+
+#[test]
+fn bytes_whose_depth_is_not_side_by_side_are_turned_first() {
+    let (new, old) = (Target::named("cuda-sm90").unwrap(), Target::named("cuda-sm80").unwrap());
+    // Depth side by side or not, at multiples of 16 bytes or not, in words or not.
+    let of_a = [["72, 96", "i, k"], ["72, 90", "i, k"], ["96, 72", "k, i"], ["93, 77", "k, i"]];
+    let of_b = [["40, 112", "j, k"], ["40, 93", "j, k"], ["90, 40", "k, j"], ["90, 45", "k, j + 3"]];
+    let scaled = "cast(bf16, cast(f32, s0_acc[0]) * p2[j])";
+    let types = [("i8", "i32"), ("u8", "i32"), ("f8e4m3", "f32"), ("f8e5m2", "f32")];
+    let mut copied = 0;
+    for (n, (a, b)) in of_a.iter().flat_map(|a| of_b.iter().map(move |b| (*a, *b))).enumerate() {
+        let (dtype, sums) = types[(n + n / 4) % 4];
+        let (out, value) = match n % 3 {
+            0 => (sums, "s0_acc[0]"),
+            1 if sums == "i32" => ("i32", "s0_acc[0] + i32(7)"),
+            _ => ("bf16", scaled),
+        };
+        let lowered = of_bytes(dtype, sums, [a, b], out, value);
+        let found = lowered.product().unwrap();
+        for target in [&new, &old] {
+            let made = |runner| whole(&lowered, &found, target, Alignment::Widest, runner).unwrap();
+            let Some(kernels) = made(Runner::Simulator) else {
+                assert!(sums == "f32" && target.name == "cuda-sm80");
+                continue;
+            };
+            copied += kernels.len() - 1;
+            let program = |kernel: &Kernel| simulator::Program {
+                entry: kernel.launch.entry.clone().leak(),
+                object: kernel.code().unwrap(),
+                threads: kernel.launch.threads as usize,
+                cluster: kernel.launch.cluster as usize,
+            };
+            let launched: Vec<_> = kernels.iter().map(|(kernel, call)| (program(kernel), call)).collect();
+            simulator::loops::check(&lowered, &launched);
+            made(Runner::Driver).unwrap().iter().for_each(|(kernel, _)| assemble(kernel));
+        }
+    }
+    // Three of four of each operand, of half of them on both GPUs.
+    assert_eq!(copied, 16 * 2 * 3 / 4 * 3 / 2);
 }

@@ -123,6 +123,18 @@ impl Target {
         (self.vector_bytes / bytes.max(1)).max(1)
     }
 
+    /// Whether whole kernels of products are made of elements of a type, with sums of another: int8 and uint8 are summed in int32, and
+    /// floats in f32, of which those of 8 bits are multiplied from compute capability 9.0 on.
+    pub fn multiplies(&self, dtype: DType, carried: DType) -> bool {
+        let units = self.matrix.warp.is_some();
+        match (dtype, carried) {
+            (DType::BF16 | DType::F16 | DType::F32, DType::F32) => units,
+            (DType::F8E4M3 | DType::F8E5M2, DType::F32) => units && self.cpu == "sm_90",
+            (DType::I8 | DType::U8, DType::I32) => self.matrix.warp == Some((16, 8, 16)),
+            _ => false,
+        }
+    }
+
     /// A frozen description, the same on every machine: `x86-64-v2` (SSE4), `x86-64-v3` (AVX2),
     /// `x86-64-v4` (AVX-512), `aarch64` (NEON), or a GPU: `cuda-sm80`, `cuda-sm90`, `metal-apple7`.
     pub fn named(name: &str) -> Option<Target> {

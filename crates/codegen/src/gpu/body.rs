@@ -1,7 +1,7 @@
 //! The text of a kernel as it is written: values, slots, structured control flow.
 
 use super::Runner;
-use super::ptx::{self, Left, Operation, Ptx};
+use super::ptx::{self, Factor, Left, Operation, Ptx};
 use std::collections::BTreeSet;
 use std::fmt::{Display, Write as _};
 use svod_dtype::DType;
@@ -261,44 +261,44 @@ impl Body {
     /// A product of a warpgroup, see [`ptx::wgmma`].
     pub(super) fn wgmma(
         &mut self,
-        bf16: bool,
+        factor: Factor,
         sums: &[String],
         a: Left,
         (b, transposed): (&str, bool),
         add: &str,
     ) -> Vec<String> {
-        let count = sums.len();
+        let (count, ty) = (sums.len(), factor.sum().0);
         if self.runner == Runner::Driver {
-            let ty = if bf16 { "bf16" } else { "f16" };
-            let all = self.value(ptx::wgmma(ty, sums, a, (b, transposed), add));
-            return self.parts(&all, &ptx::floats(count), count);
+            let all = self.value(ptx::wgmma(factor, sums, a, (b, transposed), add));
+            return self.parts(&all, &ptx::several(ty, count), count);
         }
+        let elements = factor as usize;
         let (operation, flags, left): (_, Vec<usize>, Vec<_>) = match a {
             Left::Shared(a, other) => {
-                (Operation::Wgmma, vec![count, other.into(), transposed.into(), bf16.into()], vec![("i64", a)])
+                (Operation::Wgmma, vec![count, other.into(), transposed.into(), elements], vec![("i64", a)])
             }
             Left::Registers(a) => {
-                (Operation::WgmmaRegisters, vec![count, transposed.into(), bf16.into()], a.map(|a| ("i32", a)).to_vec())
+                (Operation::WgmmaRegisters, vec![count, transposed.into(), elements], a.map(|a| ("i32", a)).to_vec())
             }
         };
         let flags = flags.into_iter().map(|flag| ("i32", flag.to_string()));
-        let operands = flags.chain(sums.iter().map(|sum| ("float", sum.clone())));
+        let operands = flags.chain(sums.iter().map(|sum| (ty, sum.clone())));
         let rest = left.into_iter().chain([("i64", b), ("i32", add)]).map(|(ty, operand)| (ty, operand.to_owned()));
-        self.simulate(operation, operands.chain(rest), &vec!["float"; count])
+        self.simulate(operation, operands.chain(rest), &vec![ty; count])
     }
 
     /// Waits for all groups of products but the last ones; the sums are what they are then.
-    pub(super) fn wgmma_wait(&mut self, pending: u32, sums: &[String]) -> Vec<String> {
-        let count = sums.len();
+    pub(super) fn wgmma_wait(&mut self, factor: Factor, pending: u32, sums: &[String]) -> Vec<String> {
+        let (count, ty) = (sums.len(), factor.sum().0);
         match self.runner {
             Runner::Driver => {
-                let all = self.value(ptx::wgmma_wait(pending, sums));
-                self.parts(&all, &ptx::floats(count), count)
+                let all = self.value(ptx::wgmma_wait(factor, pending, sums));
+                self.parts(&all, &ptx::several(ty, count), count)
             }
             Runner::Simulator => {
                 let numbers = [count.to_string(), pending.to_string()].into_iter().map(|n| ("i32", n));
-                let operands = numbers.chain(sums.iter().map(|sum| ("float", sum.clone())));
-                self.simulate(Operation::WgmmaWait, operands, &vec!["float"; count])
+                let operands = numbers.chain(sums.iter().map(|sum| (ty, sum.clone())));
+                self.simulate(Operation::WgmmaWait, operands, &vec![ty; count])
             }
         }
     }
@@ -443,6 +443,7 @@ impl Body {
 /// LLVM's type of an element in memory.
 pub(super) fn element_type(dtype: DType) -> &'static str {
     match dtype.bytes() {
+        1 => "i8",
         2 => "i16",
         4 => "float",
         _ => "double",

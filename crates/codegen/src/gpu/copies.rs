@@ -9,14 +9,16 @@ pub(super) const CHUNK: u32 = 16;
 /// Elements of a chunk, of 16 bits each.
 pub(super) const ELEMENTS: u32 = 8;
 
-/// Copies a chunk of 16-bit elements, of which so many are there, from an address that is a multiple of so many bytes.
+/// Copies a chunk of elements of 8 or 16 bits, of which so many are there, from an address that is a multiple of so many bytes: of those
+/// of 8 bits, of 4 at least.
 pub(super) fn chunk(body: &mut Body, dtype: DType, align: u32, (source, to): (&str, &str), left: &str) {
     let pieces: &[(u32, &Ptx)] = &[(16, &ptx::COPY_16), (8, &ptx::COPY_8), (4, &ptx::COPY_4)];
     if let Some((bytes, copy)) = pieces.iter().find(|(bytes, _)| align.is_multiple_of(*bytes)) {
-        let left = body.mul(left, 2);
+        let width = dtype.bytes() as u32;
+        let left = body.mul(left, width);
         for piece in 0..CHUNK / bytes {
             let skipped = piece * bytes;
-            let from = element_of(body, dtype, source, &(skipped / 2).to_string());
+            let from = element_of(body, dtype, source, &(skipped / width).to_string());
             let to = body.add(to, skipped);
             let some = body.compare("ugt", &left, skipped);
             let rest = body.sub(&left, skipped);
@@ -30,7 +32,7 @@ pub(super) fn chunk(body: &mut Body, dtype: DType, align: u32, (source, to): (&s
     body.run(&ptx::STORE_SHARED, &[&to, &words[0], &words[1], &words[2], &words[3]]);
 }
 
-/// The four words of a chunk of which so many elements are there, wherever it begins.
+/// The four words of a chunk of which so many elements of 16 bits are there, wherever it begins.
 pub(super) fn loaded(body: &mut Body, dtype: DType, source: &str, left: &str) -> Vec<String> {
     let mut words = Vec::new();
     for word in 0..4 {

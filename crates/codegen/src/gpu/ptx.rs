@@ -1,6 +1,7 @@
 //! The table of what is inline PTX (PTX ISA 8.3): LLVM 19 has no intrinsics for these.
 
 use std::fmt::{Display, Write as _};
+use svod_dtype::DType;
 
 /// What instructions of PTX do, as a simulator is asked for it. Operands are numbers of 8 bytes each, of which smaller ones fill the
 /// lower part; results are numbers of 4 bytes.
@@ -102,7 +103,7 @@ pub enum Operation {
     StoreB32,
     /// Two floats, aligned to 8 bytes.
     StoreF32Pair,
-    /// A product of a warpgroup. Operands: how many sums, whether A and B are transposed, whether elements are bf16, sums,
+    /// A product of a warpgroup. Operands: how many sums, whether A and B are transposed, which [`Factor`] elements are, sums,
     /// descriptors of A and B, whether the sums count.
     Wgmma,
     /// Waits for all groups of products of a warpgroup but the last ones. Operands: how many sums, how many groups may be on their
@@ -122,8 +123,8 @@ pub enum Operation {
     Exp2,
     /// The number of the lane whose number differs by these bits.
     ShuffleXor,
-    /// As [`Operation::Wgmma`], with A in registers. Operands: how many sums, whether B is transposed, whether elements are bf16, sums, four
-    /// registers of A, the descriptor of B, whether the sums count.
+    /// As [`Operation::Wgmma`], with A in registers. Operands: how many sums, whether B is transposed, which [`Factor`] elements are, sums,
+    /// four registers of A, the descriptor of B, whether the sums count.
     WgmmaRegisters,
     /// The 32 threads of a warp.
     SyncWarp,
@@ -157,6 +158,14 @@ pub enum Operation {
     LoadFlag,
     /// Stores a word that other blocks read meanwhile.
     StoreFlag,
+    /// Of int8, with sums of int32.
+    MmaI8,
+    /// Of uint8.
+    MmaU8,
+    /// Some bytes of two words, which a number says.
+    Permute,
+    /// Loads a byte where a number is not 0, and 0 elsewhere.
+    LoadB8,
 }
 
 impl Operation {
@@ -235,7 +244,74 @@ impl Operation {
         Operation::TakeGlobal,
         Operation::LoadFlag,
         Operation::StoreFlag,
+        Operation::MmaI8,
+        Operation::MmaU8,
+        Operation::Permute,
+        Operation::LoadB8,
     ];
+}
+
+/// Elements that tensor cores multiply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Factor {
+    /// `float16`.
+    F16,
+    /// `bfloat16`.
+    Bf16,
+    /// `int8`.
+    I8,
+    /// `uint8`.
+    U8,
+    /// `float8_e4m3fn`.
+    E4m3,
+    /// `float8_e5m2`.
+    E5m2,
+}
+
+impl Factor {
+    /// All of them, by number.
+    pub const ALL: [Factor; 6] = [Factor::F16, Factor::Bf16, Factor::I8, Factor::U8, Factor::E4m3, Factor::E5m2];
+
+    /// Elements of a type, where tensor cores have these.
+    pub fn of(dtype: DType) -> Option<Factor> {
+        Some(match dtype {
+            DType::F16 => Factor::F16,
+            DType::BF16 => Factor::Bf16,
+            DType::I8 => Factor::I8,
+            DType::U8 => Factor::U8,
+            DType::F8E4M3 => Factor::E4m3,
+            DType::F8E5M2 => Factor::E5m2,
+            _ => return None,
+        })
+    }
+
+    /// Depth of a product of a warpgroup: 32 bytes.
+    pub fn depth(self) -> u32 {
+        if matches!(self, Factor::F16 | Factor::Bf16) { 16 } else { 32 }
+    }
+
+    /// Whether sums are of int32; else they are of f32.
+    pub fn is_integer(self) -> bool {
+        matches!(self, Factor::I8 | Factor::U8)
+    }
+
+    /// LLVM's type of a sum, and PTX's constraint.
+    pub(super) fn sum(self) -> (&'static str, &'static str) {
+        if self.is_integer() { ("i32", "r") } else { ("float", "f") }
+    }
+
+    /// PTX's name.
+    fn name(self) -> &'static str {
+        match self {
+            Factor::F16 => "f16",
+            Factor::Bf16 => "bf16",
+            Factor::I8 => "s8",
+            Factor::U8 => "u8",
+            Factor::E4m3 => "e4m3",
+            Factor::E5m2 => "e5m2",
+        }
+    }
 }
 
 /// An instruction of PTX.
@@ -268,13 +344,19 @@ fn kind(letter: char) -> (&'static str, char) {
 
 /// The text of a product of a warp.
 macro_rules! mma {
-    ($ty:literal) => {
+    ($shape:literal, $sum:literal, $ty:literal) => {
         concat!(
-            "mma.sync.aligned.m16n8k16.row.col.f32.",
+            "mma.sync.aligned.",
+            $shape,
+            ".row.col.",
+            $sum,
+            ".",
             $ty,
             ".",
             $ty,
-            ".f32 {$0, $1, $2, $3}, {$8, $9, $10, $11}, {$12, $13}, {$4, $5, $6, $7};"
+            ".",
+            $sum,
+            " {$0, $1, $2, $3}, {$8, $9, $10, $11}, {$12, $13}, {$4, $5, $6, $7};"
         )
     };
 }
@@ -437,18 +519,18 @@ pub const WGMMA_COMMIT: Ptx = Ptx::effect(Operation::WgmmaCommit, "", "wgmma.com
 /// Waits for all groups but the last one.
 pub const WGMMA_WAIT_ONE: Ptx = Ptx::effect(Operation::WgmmaWaitOne, "", "wgmma.wait_group.sync.aligned 1;");
 
-/// The type of a struct of floats.
-pub fn floats(count: usize) -> String {
-    format!("{{{}}}", vec!["float"; count].join(", "))
+/// The type of a struct of so many.
+pub fn several(ty: &str, count: usize) -> String {
+    format!("{{{}}}", vec![ty; count].join(", "))
 }
 
-fn arguments(sums: &[String]) -> String {
-    let sums: Vec<String> = sums.iter().map(|sum| format!("float {sum}")).collect();
+fn arguments(ty: &str, sums: &[String]) -> String {
+    let sums: Vec<String> = sums.iter().map(|sum| format!("{ty} {sum}")).collect();
     sums.join(", ")
 }
 
-fn tied(count: usize) -> String {
-    let mut text = vec!["=f"; count].join(",");
+fn tied(constraint: &str, count: usize) -> String {
+    let mut text = vec![format!("={constraint}"); count].join(",");
     for i in 0..count {
         let _ = write!(text, ",{i}");
     }
@@ -464,9 +546,9 @@ pub(super) enum Left<'a> {
     Registers([&'a str; 4]),
 }
 
-/// A product of 64 rows, `2 · sums` columns and a depth of 16, added to `sums` if `add` is not 0. `ty` is PTX's type of
-/// elements; an operand is transposed if its rows or columns, not its depth, are side by side.
-pub(super) fn wgmma(ty: &str, sums: &[String], a: Left, (b, transposed): (&str, bool), add: &str) -> String {
+/// A product of 64 rows, `2 · sums` columns and a depth of 32 bytes, added to `sums` if `add` is not 0. An operand is transposed if
+/// its rows or columns, not its depth, are side by side: one of elements of 16 bits may be.
+pub(super) fn wgmma(factor: Factor, sums: &[String], a: Left, (b, transposed): (&str, bool), add: &str) -> String {
     let count = sums.len();
     let registers: Vec<String> = (0..count).map(|i| format!("${i}")).collect();
     let tb = u8::from(transposed);
@@ -481,26 +563,34 @@ pub(super) fn wgmma(ty: &str, sums: &[String], a: Left, (b, transposed): (&str, 
             at + 4,
         ),
     };
+    let ((llvm, constraint), ty, depth) = (factor.sum(), factor.name(), factor.depth());
+    // Factors by which operands are multiplied, where those are floats, and which are transposed, where these may be.
+    let (sum, flags) = match (factor.is_integer(), depth) {
+        (true, _) => ("s32", String::new()),
+        (false, 16) => ("f32", format!(", 1, 1, {flags}")),
+        (false, _) => ("f32", ", 1, 1".to_owned()),
+    };
     format!(
         "call {} asm sideeffect \"{{ .reg .pred p; setp.ne.b32 p, ${}, 0; \
-         wgmma.mma_async.sync.aligned.m64n{}k16.f32.{ty}.{ty} {{{}}}, {left}, ${after}, p, 1, 1, {flags}; }}\", \
+         wgmma.mma_async.sync.aligned.m64n{}k{depth}.{sum}.{ty}.{ty} {{{}}}, {left}, ${after}, p{flags}; }}\", \
          \"{},{constraints},l,r\"({}, {operands}, i64 {b}, i32 {add}) #9",
-        floats(count),
+        several(llvm, count),
         after + 1,
         2 * count,
         registers.join(", "),
-        tied(count),
-        arguments(sums),
+        tied(constraint, count),
+        arguments(llvm, sums),
     )
 }
 
 /// Waits for all groups of products but the last ones. The sums pass through, so that nothing reads them before.
-pub(super) fn wgmma_wait(pending: u32, sums: &[String]) -> String {
+pub(super) fn wgmma_wait(factor: Factor, pending: u32, sums: &[String]) -> String {
+    let (llvm, constraint) = factor.sum();
     format!(
         "call {} asm sideeffect \"wgmma.wait_group.sync.aligned {pending};\", \"{},~{{memory}}\"({}) #9",
-        floats(sums.len()),
-        tied(sums.len()),
-        arguments(sums),
+        several(llvm, sums.len()),
+        tied(constraint, sums.len()),
+        arguments(llvm, sums),
     )
 }
 
@@ -520,12 +610,16 @@ pub(super) fn wgmma_fence(sums: &[String], words: &[String]) -> String {
     )
 }
 
-// Products of a warp: 16 rows, 8 columns, a depth of 16. Sums are 0 to 3, then come A and B.
+// Products of a warp: 16 rows, 8 columns, a depth of 32 bytes. Sums are 0 to 3, then come A and B.
 
 /// Of bf16.
-pub const MMA_BF16: Ptx = Ptx::value(Operation::MmaBf16, "ffffrrrrrr", "ffff", mma!("bf16"));
+pub const MMA_BF16: Ptx = Ptx::value(Operation::MmaBf16, "ffffrrrrrr", "ffff", mma!("m16n8k16", "f32", "bf16"));
 /// Of f16.
-pub const MMA_F16: Ptx = Ptx::value(Operation::MmaF16, "ffffrrrrrr", "ffff", mma!("f16"));
+pub const MMA_F16: Ptx = Ptx::value(Operation::MmaF16, "ffffrrrrrr", "ffff", mma!("m16n8k16", "f32", "f16"));
+/// Of int8, with sums of int32.
+pub const MMA_I8: Ptx = Ptx::value(Operation::MmaI8, "rrrrrrrrrr", "rrrr", mma!("m16n8k32", "s32", "s8"));
+/// Of uint8.
+pub const MMA_U8: Ptx = Ptx::value(Operation::MmaU8, "rrrrrrrrrr", "rrrr", mma!("m16n8k32", "s32", "u8"));
 
 // Copies by threads.
 
@@ -551,6 +645,13 @@ pub const LOAD_B16: Ptx = Ptx::value(
     "gr",
     "r",
     "{ .reg .pred p; .reg .b16 h; mov.b16 h, 0; setp.ne.b32 p, $2, 0; @p ld.global.nc.b16 h, [$1]; cvt.u32.u16 $0, h; }",
+);
+/// Loads a byte where a number is not 0, and 0 elsewhere.
+pub const LOAD_B8: Ptx = Ptx::value(
+    Operation::LoadB8,
+    "gr",
+    "r",
+    "{ .reg .pred p; .reg .b16 h; mov.b16 h, 0; setp.ne.b32 p, $2, 0; @p ld.global.nc.b8 h, [$1]; cvt.u32.u16 $0, h; }",
 );
 /// Loads a word where a number is not 0, and 0 elsewhere.
 pub const LOAD_B32: Ptx = Ptx::value(
@@ -652,6 +753,9 @@ pub const EXP2: Ptx = Ptx::value(Operation::Exp2, "f", "f", "ex2.approx.ftz.f32 
 pub const SHUFFLE_XOR: Ptx = Ptx::value(Operation::ShuffleXor, "fr", "f", "shfl.sync.bfly.b32 $0, $1, $2, 31, -1;");
 
 // Conversions and matrices of 8 x 8.
+
+/// Four bytes of two words, those of the first one being 0 to 3: which ones, four bits each, the lowest first.
+pub const PERMUTE: Ptx = Ptx::value(Operation::Permute, "rrr", "r", "prmt.b32 $0, $1, $2, $3;");
 
 /// Two floats as bf16, the first one in the upper half.
 pub const PACK_BF16: Ptx = Ptx::value(Operation::PackBf16, "ff", "r", "cvt.rn.bf16x2.f32 $0, $1, $2;");

@@ -3,14 +3,17 @@
 use super::{Map, Program, run};
 use std::ops::Range;
 use svod_codegen::gpu::{Argument, Call, MapArgument};
-use svod_dtype::DType;
+use svod_dtype::{Const, DType};
 use svod_ir::buffer::HostBuffer;
 use svod_ir::lowered::Lowered;
 
-/// Numbers from -2 to 2.
+/// Numbers from -2 to 2, or all integers of 8 bits.
 fn drawn(dtype: DType, count: usize, seed: u64) -> HostBuffer {
-    let number = |i: u64| ((i + 1).wrapping_mul((2 * seed + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15)) >> 52) as f64;
-    HostBuffer::from_f64(dtype, (0..count as u64).map(|i| number(i) / 1024.0 - 2.0))
+    let number = |i: u64| (i + 1).wrapping_mul((2 * seed + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15)) >> 52;
+    if dtype.is_int() {
+        return HostBuffer::from_i64(dtype, (0..count as u64).map(|i| number(i) as i64 >> 2));
+    }
+    HostBuffer::from_f64(dtype, (0..count as u64).map(|i| number(i) as f64 / 1024.0 - 2.0))
 }
 
 /// The bytes of numbers, whose start is aligned to 16.
@@ -23,11 +26,8 @@ struct Aligned {
 impl Aligned {
     fn new(data: &HostBuffer) -> Aligned {
         let dtype = data.dtype();
-        let encoded = |x: f64| match dtype {
-            DType::F32 => (x as f32).to_le_bytes().to_vec(),
-            _ => half::bf16::from_f64(x).to_le_bytes().to_vec(),
-        };
-        let numbers: Vec<u8> = data.to_f64().into_iter().flat_map(encoded).collect();
+        let encoded = |x: Const| x.to_le_bytes().into_iter().take(dtype.bytes());
+        let numbers: Vec<u8> = data.iter().flat_map(encoded).collect();
         let mut bytes = vec![0; numbers.len() + 16];
         let start = bytes.as_ptr().align_offset(16);
         bytes[start..start + numbers.len()].copy_from_slice(&numbers);
@@ -45,10 +45,8 @@ impl Aligned {
 
     fn numbers(&self) -> Vec<f64> {
         let all = self.bytes[self.start..self.start + self.bytes.len() - 16].chunks_exact(self.dtype.bytes());
-        match self.dtype {
-            DType::F32 => all.map(|b| f32::from_le_bytes(b.try_into().unwrap()).into()).collect(),
-            _ => all.map(|b| half::bf16::from_le_bytes([b[0], b[1]]).to_f64()).collect(),
-        }
+        let bits = |b: &[u8]| b.iter().rev().fold(0, |bits, byte| bits << 8 | u64::from(*byte));
+        all.map(|b| Const::from_bits(self.dtype, bits(b)).as_f64()).collect()
     }
 }
 
@@ -74,6 +72,7 @@ pub fn check(lowered: &Lowered, kernels: &[(Program, &Call)]) {
             strides.iter_mut().zip(&of.strides).for_each(|(to, n)| *to = *n as usize / of.dtype.bytes());
             Map {
                 start: of.param.map_or(scratch_at, |n| starts[n]).wrapping_add(of.offset as usize),
+                bytes: of.dtype.bytes(),
                 sizes,
                 strides,
                 region: [of.region[0] as usize, of.region[1] as usize],
@@ -98,8 +97,9 @@ pub fn check(lowered: &Lowered, kernels: &[(Program, &Call)]) {
         run(program, &parameters, call.blocks as usize, &ranges, 3).unwrap();
     }
     let (found, expected) = (memory.last().unwrap().numbers(), arguments.last().unwrap().to_f64());
+    let rounds = if arguments.last().unwrap().dtype().is_int() { 0.0 } else { 0.02 };
     for (at, (a, b)) in found.iter().zip(expected).enumerate() {
-        assert!((a - b).abs() <= 0.02 * b.abs().max(1.0), "{at}: {a} {b}\n{lowered}");
+        assert!((a - b).abs() <= rounds * b.abs().max(1.0), "{at}: {a} {b}\n{lowered}");
     }
 }
 

@@ -14,12 +14,15 @@ use half::{bf16, f16};
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::ops::Range;
-use svod_codegen::gpu::product::Operation;
+use svod_codegen::gpu::product::{Factor, Operation};
 use svod_codegen::load::{Address, Code, Entry};
+use svod_dtype::{Const, DType};
 
-/// A tensor map, as a kernel's parameter points to it: elements of 2 bytes, up to four dimensions.
+/// A tensor map, as a kernel's parameter points to it: up to four dimensions.
 pub struct Map {
     pub start: *mut u8,
+    /// Bytes of an element.
+    pub bytes: usize,
     /// Elements of each dimension.
     pub sizes: [usize; 4],
     /// Elements from one to the next of all but the first one.
@@ -326,11 +329,13 @@ impl Cluster {
         }
         for y in 0..map.region[1] {
             for x in 0..map.region[0] {
-                let value = element(map, [at[0] + x as i64, at[1] + y as i64, at[2], at[3]]).map_or([0, 0], |from| {
+                let from = element(map, [at[0] + x as i64, at[1] + y as i64, at[2], at[3]]);
+                let value = from.map_or(&[0, 0][..map.bytes], |from| {
                     // SAFETY: `element` gives addresses inside of the tensor.
-                    unsafe { from.cast::<[u8; 2]>().read_unaligned() }
+                    unsafe { std::slice::from_raw_parts(from, map.bytes) }
                 });
-                self.bytes(block, swizzled(to + y * 128 + x * 2), 2, 2).copy_from_slice(&value);
+                let to = swizzled(to + y * 128 + x * map.bytes);
+                self.bytes(block, to, map.bytes, map.bytes).copy_from_slice(value);
             }
         }
         self.barrier(block, barrier, |barrier| barrier.bytes -= bytes as i64);
@@ -342,7 +347,7 @@ impl Cluster {
 fn element(map: &Map, at: [i64; 4]) -> Option<*mut u8> {
     let inside = at.iter().zip(map.sizes).all(|(at, size)| (0..size as i64).contains(at));
     let offset = at[0] as usize + at[1..].iter().zip(map.strides).map(|(at, by)| *at as usize * by).sum::<usize>();
-    inside.then(|| map.start.wrapping_add(2 * offset))
+    inside.then(|| map.start.wrapping_add(map.bytes * offset))
 }
 
 /// Rows of 128 bytes: chunks of 16 by the row modulo 8.
@@ -396,8 +401,26 @@ fn give(lane: &(usize, *const u64, *mut u32), i: usize, value: u32) {
     unsafe { *lane.2.add(i) = value }
 }
 
-fn decoded(bytes: [u8; 2], is_bf16: bool) -> f32 {
-    if is_bf16 { bf16::from_le_bytes(bytes).to_f32() } else { f16::from_le_bytes(bytes).to_f32() }
+/// The elements of a word, or of two bytes of one: two or one of 16 bits, or as many of 8 bits as there are bytes.
+fn decoded(bytes: &[u8], factor: Factor) -> Vec<f32> {
+    let byte = |dtype| bytes.iter().map(|byte| Const::from_bits(dtype, u64::from(*byte)).as_f64() as f32).collect();
+    match factor {
+        Factor::Bf16 => bytes.chunks(2).map(|b| bf16::from_le_bytes([b[0], b[1]]).to_f32()).collect(),
+        Factor::F16 => bytes.chunks(2).map(|b| f16::from_le_bytes([b[0], b[1]]).to_f32()).collect(),
+        Factor::I8 => byte(DType::I8),
+        Factor::U8 => byte(DType::U8),
+        Factor::E4m3 => byte(DType::F8E4M3),
+        Factor::E5m2 => byte(DType::F8E5M2),
+    }
+}
+
+/// A sum's bits with products of some factors added.
+fn added(factor: Factor, old: u32, a: &[f32], b: &[f32]) -> u32 {
+    if factor.is_integer() {
+        return a.iter().zip(b).fold(old, |sum, (x, y)| sum.wrapping_add((*x as i32 * *y as i32) as u32));
+    }
+    let sum: f32 = a.iter().zip(b).map(|(x, y)| x * y).sum();
+    (f32::from_bits(old) + sum).to_bits()
 }
 
 extern "C" fn ptx(operation: u32, operands: *const u64, results: *mut u32) {
@@ -527,8 +550,21 @@ extern "C" fn ptx(operation: u32, operands: *const u64, results: *mut u32) {
                 unsafe { to.cast::<u32>().write(number(&mine, 1)) };
             }
         }
-        Operation::MmaBf16 => meet(warp, WARP, operation, lane(WARP), |_, all| warp_product(all, true)),
-        Operation::MmaF16 => meet(warp, WARP, operation, lane(WARP), |_, all| warp_product(all, false)),
+        Operation::MmaBf16 => meet(warp, WARP, operation, lane(WARP), |_, all| warp_product(all, Factor::Bf16)),
+        Operation::MmaF16 => meet(warp, WARP, operation, lane(WARP), |_, all| warp_product(all, Factor::F16)),
+        Operation::MmaI8 => meet(warp, WARP, operation, lane(WARP), |_, all| warp_product(all, Factor::I8)),
+        Operation::MmaU8 => meet(warp, WARP, operation, lane(WARP), |_, all| warp_product(all, Factor::U8)),
+        Operation::Permute => {
+            let [low, high, which] = [0, 1, 2].map(|i| u64::from(number(&mine, i)));
+            let bytes = (high << 32 | low).to_le_bytes();
+            let chosen = [0, 1, 2, 3].map(|i| bytes[(which >> (4 * i) & 7) as usize]);
+            give(&mine, 0, u32::from_le_bytes(chosen));
+        }
+        Operation::LoadB8 => {
+            let from = if number(&mine, 1) == 0 { None } else { state.global(operand(&mine, 0), 1, 1) };
+            // SAFETY: `global` gives addresses of memory that is there.
+            give(&mine, 0, from.map_or(0, |from| u32::from(unsafe { from.read() })));
+        }
         Operation::LoadMatrices => {
             meet(warp, WARP, operation, lane(WARP), |state, all| load_matrices(state, all, false))
         }
@@ -612,9 +648,9 @@ impl Cluster {
     }
 
     /// Gives a lane a sum that it has to wait for.
-    fn give_sum(&mut self, thread: usize, lane: &(usize, *const u64, *mut u32), i: usize, value: f32) {
+    fn give_sum(&mut self, thread: usize, lane: &(usize, *const u64, *mut u32), i: usize, bits: u32) {
         let group = self.groups[thread / GROUP];
-        self.sums[thread].push((value.to_bits(), group));
+        self.sums[thread].push((bits, group));
         give(lane, i, SUM | (self.sums[thread].len() - 1) as u32);
     }
 
@@ -752,26 +788,22 @@ fn store_matrices(state: &mut Cluster, all: &Meeting) {
     }
 }
 
-fn warp_product(all: &Meeting, is_bf16: bool) {
-    let half = |lane: &(usize, *const u64, *mut u32), word: usize, upper: usize| {
-        let bytes = number(lane, word).to_le_bytes();
-        decoded([bytes[2 * upper], bytes[2 * upper + 1]], is_bf16)
-    };
-    let (mut a, mut b) = ([[0.0; 16]; 16], [[0.0; 8]; 16]);
-    for (l, lane) in all.lanes.iter().enumerate() {
-        let (g, t) = (l / 4, 2 * (l % 4));
-        for i in 0..8 {
-            a[g + 8 * (i / 2 % 2)][t + i % 2 + 8 * (i / 4)] = half(lane, 4 + i / 2, i % 2);
-        }
-        for i in 0..4 {
-            b[t + i % 2 + 8 * (i / 2)][g] = half(lane, 8 + i / 2, i % 2);
+fn warp_product(all: &Meeting, factor: Factor) {
+    let (mut a, mut b) = (vec![Vec::new(); 16], vec![Vec::new(); 8]);
+    // Four bytes of a row or column for each of four lanes, then those 16 bytes on.
+    for half in 0..2 {
+        for (l, lane) in all.lanes.iter().enumerate() {
+            let word = |i: usize| decoded(&number(lane, i).to_le_bytes(), factor);
+            for down in 0..2 {
+                a[l / 4 + 8 * down].extend(word(4 + 2 * half + down));
+            }
+            b[l / 4].extend(word(8 + half));
         }
     }
     for (l, lane) in all.lanes.iter().enumerate() {
         for i in 0..4 {
             let (row, column) = (l / 4 + 8 * (i / 2), 2 * (l % 4) + i % 2);
-            let sum: f32 = (0..16).map(|k| a[row][k] * b[k][column]).sum();
-            give(lane, i, (f32::from_bits(number(lane, i)) + sum).to_bits());
+            give(lane, i, added(factor, number(lane, i), &a[row], &b[column]));
         }
     }
 }
@@ -780,9 +812,11 @@ fn warpgroup_product(state: &mut Cluster, all: &Meeting, operation: Operation) {
     let first = &all.lanes[0];
     let count = number(first, 0) as usize;
     let columns = 2 * count;
-    // Where the sums are, then the left factor, then the right one and whether the sums count.
+    // Where the sums are, what elements are, then the left factor, then the right one and whether the sums count.
     let (sums, rest) = if operation == Operation::Wgmma { (4, 5 + count) } else { (3, 7 + count) };
-    let [b_transposed, is_bf16] = [sums - 2, sums - 1].map(|i| number(first, i) as usize);
+    let [b_transposed, elements] = [sums - 2, sums - 1].map(|i| number(first, i) as usize);
+    let factor = Factor::ALL[elements];
+    let (depth, width) = (factor.depth() as usize, 32 / factor.depth() as usize);
     let [a, b, add] = [sums + count, rest, rest + 1].map(|i| operand(first, i));
     let same = |i: usize| all.lanes.iter().all(|lane| operand(lane, i) == operand(first, i));
     if !same(rest) || operation == Operation::Wgmma && !same(sums + count) {
@@ -799,13 +833,14 @@ fn warpgroup_product(state: &mut Cluster, all: &Meeting, operation: Operation) {
         swizzled(if transposed != 0 {
             start + outer / 64 * panel + depth / 8 * eight + depth % 8 * 128 + outer % 64 * 2
         } else {
-            start + outer / 8 * eight + outer % 8 * 128 + depth * 2
+            start + outer / 8 * eight + outer % 8 * 128 + depth * width
         })
     };
     let group = state.current / GROUP;
-    let mut read = |descriptor: u64, transposed: usize, outers: usize| -> Vec<[f32; 16]> {
+    let block = state.block();
+    let mut read = |descriptor: u64, transposed: usize, outers: usize| -> Vec<Vec<f32>> {
         let at: Vec<Vec<usize>> = (0..outers)
-            .map(|outer| (0..16).map(|depth| place(descriptor, transposed, outer, depth)).collect())
+            .map(|outer| (0..depth).map(|depth| place(descriptor, transposed, outer, depth)).collect())
             .collect();
         // Rows of 128 bytes, of which there are few.
         let mut rows: Vec<usize> = at.iter().flatten().map(|at| at / 128).collect();
@@ -818,19 +853,21 @@ fn warpgroup_product(state: &mut Cluster, all: &Meeting, operation: Operation) {
                 _ => state.reads[group].push((number, row * 128..row * 128 + 128)),
             }
         }
-        at.iter().map(|at| std::array::from_fn(|k| decoded(state.word(at[k]), is_bf16 != 0))).collect()
+        let mut row = |at: &Vec<usize>| -> Vec<f32> {
+            at.iter().flat_map(|at| decoded(state.bytes(block, *at, width, width), factor)).collect()
+        };
+        at.iter().map(&mut row).collect()
     };
     let left = if operation == Operation::Wgmma {
         read(a, number(first, 1) as usize, 64)
     } else {
-        let mut left = vec![[0.0; 16]; 64];
-        for (l, lane) in all.lanes.iter().enumerate() {
-            let (g, t) = (l / 32 * 16 + l % 32 / 4, 2 * (l % 4));
-            for i in 0..8 {
-                let bytes = number(lane, sums + count + i / 2).to_le_bytes();
-                let two = 2 * (i % 2);
-                left[g + 8 * (i / 2 % 2)][t + i % 2 + 8 * (i / 4)] =
-                    decoded([bytes[two], bytes[two + 1]], is_bf16 != 0);
+        let mut left = vec![Vec::new(); 64];
+        for half in 0..2 {
+            for (l, lane) in all.lanes.iter().enumerate() {
+                for down in 0..2 {
+                    let word = number(lane, sums + count + 2 * half + down);
+                    left[l / 32 * 16 + l % 32 / 4 + 8 * down].extend(decoded(&word.to_le_bytes(), factor));
+                }
             }
         }
         left
@@ -840,12 +877,11 @@ fn warpgroup_product(state: &mut Cluster, all: &Meeting, operation: Operation) {
         for i in 0..count {
             let row = l / 32 * 16 + l % 32 / 4 + (i & 2) * 4;
             let column = i / 4 * 8 + l % 4 * 2 + i % 2;
-            let sum: f32 = left[row].iter().zip(&right[column]).map(|(x, y)| x * y).sum();
             let thread = group * GROUP + l;
             let bits = number(lane, sums + i);
             let old = state.sum(thread, bits).map_or(bits, |(value, _)| value);
-            let old = if add as u32 == 0 { 0.0 } else { f32::from_bits(old) };
-            state.give_sum(thread, lane, i, old + sum);
+            let old = if add as u32 == 0 { 0 } else { old };
+            state.give_sum(thread, lane, i, added(factor, old, &left[row], &right[column]));
         }
     }
 }

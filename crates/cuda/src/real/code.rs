@@ -180,6 +180,8 @@ impl RealKernel {
         let dtype = match map.dtype {
             DType::BF16 => Type::CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
             DType::F16 => Type::CU_TENSOR_MAP_DATA_TYPE_FLOAT16,
+            // What lies outside is zeros of any of these.
+            dtype if dtype.bytes() == 1 => Type::CU_TENSOR_MAP_DATA_TYPE_UINT8,
             _ => Type::CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
         };
         let swizzle = sys::CUtensorMapSwizzle_enum::CU_TENSOR_MAP_SWIZZLE_128B as c_int;

@@ -512,10 +512,11 @@ impl Lowered {
         let (key, depth) = (&found.key.0, &scores.counter);
         let [a, b] = factors(pool, scores)?;
         let of_keys = counters(&[key, depth]);
-        let (a, b) = (self.affine_of(pool, a, &of_keys)?, self.affine_of(pool, b, &of_keys)?);
+        let [a, b] = [a, b].map(|e| self.affine_of(pool, e, DType::F32, &of_keys));
+        let (a, b) = (a?, b?);
         let (q, k) = if b.strides[grid.len()] != 0 { (a, b) } else { (b, a) };
         let column = across.map_or(depth, |(v, _)| v);
-        let v = self.affine_of(pool, found.value, &counters(&[&mixed.counter, column]))?;
+        let v = self.affine_of(pool, found.value, DType::F32, &counters(&[&mixed.counter, column]))?;
         let column = stored.column.as_ref().map_or(depth, |(v, _)| v);
         let o = self.position(pool, stored.param, &stored.index, &counters(&[column]))?;
         let columns = across.map_or(1, |(_, n)| *n);

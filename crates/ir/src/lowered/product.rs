@@ -29,7 +29,7 @@ pub struct ProductOperand {
 /// A phase that is a product: `c[b, m, n] = epilogue(sum over k of a[b, m, k] * b[b, n, k])`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Product {
-    /// Type of A and B.
+    /// Type of A and B. Sums are f32, or i32 of int8 and uint8.
     pub dtype: DType,
     /// A, B and C. The columns of C are side by side.
     pub operands: [ProductOperand; 3],
@@ -55,7 +55,7 @@ impl Lowered {
         let [phase] = &self.phases[..] else { return None };
         (self.guards.is_empty() && self.vars.is_empty() && !self.strict).then_some(())?;
         let [first, middle @ .., last] = &phase.body[..] else { return None };
-        let sum = zeroed(phase, first)?;
+        let (sum, carried) = zeroed(phase, first)?;
         let (depth, copies) = middle.split_first()?;
         let mut sums = vec![sum];
         for copy in copies {
@@ -73,10 +73,11 @@ impl Lowered {
         }
         // Of each operand, where it starts and how far it is from one to the next of each counter and of the depth.
         let counters: Vec<Variable> = grid.iter().map(|(var, _)| var.clone()).chain([counter]).collect();
-        let a = self.affine_of(&phase.exprs, factors[0], &counters)?;
-        let b = self.affine_of(&phase.exprs, factors[1], &counters)?;
+        let a = self.affine_of(&phase.exprs, factors[0], carried, &counters)?;
+        let b = self.affine_of(&phase.exprs, factors[1], carried, &counters)?;
         let c = self.position(&phase.exprs, *c, index, &counters)?;
-        (a.dtype == b.dtype).then_some(())?;
+        let adds = if carried == DType::I32 { matches!(a.dtype, DType::I8 | DType::U8) } else { a.dtype.is_float() };
+        (a.dtype == b.dtype && adds).then_some(())?;
         // Columns are what is side by side in C, and belong to one factor; rows belong to the other.
         let at_depth = grid.len();
         let own = |of: &Affine, other: &Affine, n: usize| of.strides[n] != 0 && other.strides[n] == 0;
@@ -119,10 +120,16 @@ impl Lowered {
         })
     }
 
-    /// A factor: an element of an argument, as f32.
-    pub(super) fn affine_of(&self, exprs: &ExprPool, factor: ExprId, counters: &[Variable]) -> Option<Affine> {
+    /// A factor: an element of an argument, converted to the type of sums.
+    pub(super) fn affine_of(
+        &self,
+        exprs: &ExprPool,
+        factor: ExprId,
+        carried: DType,
+        counters: &[Variable],
+    ) -> Option<Affine> {
         let load = match exprs.get(factor) {
-            Expr::Cast(DType::F32, load) => *load,
+            Expr::Cast(to, load) if *to == carried => *load,
             _ => factor,
         };
         match exprs.get(load) {
@@ -179,11 +186,11 @@ pub(super) fn collapsed(counters: &[(i64, i64)]) -> Option<i64> {
     together.then(|| counters.last().map_or(0, |(_, stride)| *stride))
 }
 
-/// The temporary that a statement makes 0.
-fn zeroed(phase: &Phase, stmt: &Stmt) -> Option<TempId> {
+/// The temporary that a statement makes 0, and its type: that of sums of tensor cores.
+fn zeroed(phase: &Phase, stmt: &Stmt) -> Option<(TempId, DType)> {
     let Stmt::Store { to: Mem::Temp(sum, 0), value, valid: None, .. } = stmt else { return None };
-    let zero = matches!(phase.exprs.get(*value), Expr::Const(c) if c.dtype() == DType::F32 && c.as_f64() == 0.0);
-    zero.then_some(*sum)
+    let Expr::Const(c) = phase.exprs.get(*value) else { return None };
+    (matches!(c.dtype(), DType::F32 | DType::I32) && c.as_f64() == 0.0).then_some((*sum, c.dtype()))
 }
 
 /// The temporary that a statement makes equal to one of these.
@@ -255,6 +262,26 @@ temp s0_acc: f32[1] register
         let found = product(&swapped).unwrap();
         assert_eq!(found.operands[0], operand(1, 1, 128, 0));
         assert_eq!((found.operands[2], found.sizes), (operand(2, 64, 1, 8192), [3, 128, 64, 96]));
+    }
+
+    #[test]
+    fn bytes_are_summed_in_integers_or_floats_that_hold_their_products() {
+        let integers = PLAIN.replace("bf16[3, 64, 96]", "i8[3, 64, 96]").replace("bf16[96, 128]", "i8[96, 128]");
+        let integers = integers.replace("f32", "i32");
+        assert_eq!(product(&integers).map(|found| found.dtype), Some(DType::I8));
+        assert_eq!(product(&integers.replace("i8[", "u8[")).map(|found| found.dtype), Some(DType::U8));
+        let floats = PLAIN.replace("bf16[3, 64, 96]", "f8e4m3[3, 64, 96]").replace("bf16[96, 128]", "f8e4m3[96, 128]");
+        assert_eq!(product(&floats).map(|found| found.dtype), Some(DType::F8E4M3));
+        // Sums of f32 round where integers do not; integers of 32 bits have no tensor cores.
+        assert_eq!(
+            product(&PLAIN.replace("bf16[3, 64, 96]", "i8[3, 64, 96]").replace("bf16[96, 128]", "i8[96, 128]")),
+            None
+        );
+        let wide = integers
+            .replace("i8[3", "i32[3")
+            .replace("i8[96", "i32[96")
+            .replace("cast(i32, p0[b, i, k])", "p0[b, i, k]");
+        assert_eq!(product(&wide.replace("cast(i32, p1[k, j])", "p1[k, j]")), None);
     }
 
     #[test]

@@ -43,6 +43,10 @@ impl Choice<'_> {
             }
             return true;
         }
+        // Blocks of sums are of floats.
+        if !c.acc.is_float() {
+            return false;
+        }
         let lanes = self.target.lanes(c.acc.bytes()) as i64;
         let lanes = lanes.min(1 << n.max(1).ilog2());
         let others: Vec<AxisId> = over.iter().copied().filter(|a| *a != c.m && *a != c.n).collect();
@@ -89,12 +93,12 @@ impl Choice<'_> {
     }
 
     /// Whether a product is one of those that code generation has whole kernels for: elements of two arguments, of known
-    /// sizes, summed in f32 along one axis.
+    /// sizes, summed in f32 along one axis, or in i32 of int8 and uint8.
     fn has_a_kernel(&self, stage: usize, c: &Contraction) -> bool {
         let k = self.kernel;
         let factor = |e: ExprId| {
             let load = match k.exprs.get(e) {
-                Expr::Cast(DType::F32, load) => *load,
+                Expr::Cast(to, load) if *to == c.acc => *load,
                 _ => e,
             };
             match k.exprs.get(load) {
@@ -102,16 +106,16 @@ impl Choice<'_> {
                 _ => None,
             }
         };
-        let types = [DType::BF16, DType::F16, DType::F32].map(Some);
+        let results = [DType::BF16, DType::F16, DType::F32, c.acc];
         let [a, b] = [factor(c.a), factor(c.b)];
+        let multiplies = a.is_some_and(|a| self.target.multiplies(a, c.acc)) && a == b;
         let known = k.axes.iter().all(|axis| axis.extent.as_const().is_some());
         let alone = matches!(&k.stages[stage].body, Body::Reduce { axes, .. } if axes[..] == [c.k]);
         let outs = &k.stages[k.stages.len() - 1].outs;
         let stored =
-            matches!(&outs[..], [Out::Param { param, .. }] if types.contains(&Some(k.params[param.index()].dtype)));
+            matches!(&outs[..], [Out::Param { param, .. }] if results.contains(&k.params[param.index()].dtype));
         let work: i64 = [c.m, c.n, c.k].iter().map(|axis| extent(k, *axis)).fold(1, i64::saturating_mul);
-        let units = self.target.matrix.warp.is_some() && c.acc == DType::F32;
-        units && known && alone && stored && a == b && types.contains(&a) && work >= groups::WORTH_A_KERNEL
+        multiplies && known && alone && stored && work >= groups::WORTH_A_KERNEL
     }
 
     /// Whether a product of f32 is so small that a kernel's tiles would leave most of the GPU idle, and dot products of rows in

@@ -40,7 +40,7 @@ mod variants;
 mod windows;
 
 use crate::kernel::contraction::worth_a_tile;
-use crate::kernel::contraction::{Contraction, are_siblings, recognise};
+use crate::kernel::contraction::{Contraction, are_siblings, of_bytes, recognise};
 use crate::language::{LoopRef, Opt, Schedule, Tail, To};
 pub use neighbours::neighbours;
 use svod_ir::kernel::{AxisId, Body, Emit, Kernel, Out};
@@ -155,8 +155,8 @@ impl Choice<'_> {
         if !self.strict && self.attention_of_groups() {
             return;
         }
-        let product = (0..last).find_map(|s| recognise(self.kernel, s).map(|c| (s, c)));
-        if let Some((stage, c)) = product
+        let found = |s: usize| recognise(self.kernel, s).or_else(|| of_bytes(self.kernel, s)).map(|c| (s, c));
+        if let Some((stage, c)) = (0..last).find_map(found)
             && !self.strict
             && self.product_of_groups(stage, &c)
         {

@@ -156,7 +156,7 @@ fn passes_on(op: &Op) -> bool {
 }
 
 /// Whether a reduction is a contraction with a tile to it: a float sum of products in which each
-/// factor lacks an axis of the result.
+/// factor lacks an axis of the result. On GPUs one of bytes, summed in int32, has a kernel of tiles, too.
 pub(crate) fn is_contraction(graph: &Graph, node: NodeIndex) -> bool {
     let op = graph.nodes()[node as usize].op();
     let Op::Reduce(Monoid::Sum, axes) = op else { return false };
@@ -170,7 +170,26 @@ pub(crate) fn is_contraction(graph: &Graph, node: NodeIndex) -> bool {
         let repeated = repeated_dims(graph, factor);
         (0..rank).any(|d| !axes.contains(&d) && repeated & (1 << d) != 0)
     };
-    rank < 64 && graph.nodes()[node as usize].dtype().is_float() && factors.iter().all(|f| repeats(*f))
+    let sum = &graph.nodes()[node as usize];
+    let of_bytes = || {
+        let on_host = Device::computes_on_host(sum.device());
+        let [a, b] = factors else { return false };
+        !on_host && sum.dtype() == DType::I32 && bytes(graph, *a).is_some_and(|of| bytes(graph, *b) == Some(of))
+    };
+    rank < 64 && factors.iter().all(|f| repeats(*f)) && (sum.dtype().is_float() || of_bytes())
+}
+
+/// The type of bytes that a value is converted from, below movements.
+fn bytes(graph: &Graph, mut node: NodeIndex) -> Option<DType> {
+    for _ in 0..MAX_NODES {
+        let (op, from) = (graph.nodes()[node as usize].op(), *graph.sources(node).first()?);
+        if matches!(op, Op::Cast(_)) {
+            return Some(graph.nodes()[from as usize].dtype()).filter(|of| matches!(of, DType::I8 | DType::U8));
+        }
+        (op.is_movement() || op.is_mark()).then_some(())?;
+        node = from;
+    }
+    None
 }
 
 /// The extent of a dimension at most.
@@ -350,7 +369,9 @@ impl Fuse<'_> {
     /// memory is what all else waits for there. Processors would convert what a tile reads again and again.
     fn is_widening(&self, node: NodeIndex) -> bool {
         let value = &self.graph.nodes()[node as usize];
-        let wider = |from: DType| from.is_float() && from.bytes() < value.dtype().bytes();
+        let number = |dtype: DType| dtype.is_float() || dtype.is_int();
+        let alike = |from: DType| from.is_float() == value.dtype().is_float() && number(from) && number(value.dtype());
+        let wider = |from: DType| alike(from) && from.bytes() < value.dtype().bytes();
         let from = self.graph.sources(node).first().map(|s| self.graph.nodes()[*s as usize].dtype());
         matches!(value.op(), Op::Cast(_)) && !self.is_on_host(node) && from.is_some_and(wider)
     }

@@ -19,7 +19,7 @@ use crate::costs::{Decision, Estimate, Verdict, code_of};
 use crate::fusion::Purpose;
 use crate::kernel::Ranged;
 use crate::kernel::contraction::worth_a_tile;
-use crate::kernel::contraction::{are_siblings, recognise, window};
+use crate::kernel::contraction::{are_siblings, of_bytes, recognise, window};
 use crate::kernel::rewrite::drop_value;
 use join::join;
 use reductions::merge_reductions;
@@ -319,7 +319,8 @@ fn may_merge(kernel: &Kernel, on_host: bool) -> bool {
     let plain = |s: usize| match &kernel.stages[s].body {
         Body::Map(_) => true,
         Body::Reduce { emit, .. } => {
-            *emit == Emit::Last && recognise(kernel, s).is_none() && !window::is_convolution(kernel, s)
+            let product = recognise(kernel, s).or_else(|| of_bytes(kernel, s).filter(|_| !on_host));
+            *emit == Emit::Last && product.is_none() && !window::is_convolution(kernel, s)
         }
         Body::Scatter { .. } | Body::Sort { .. } => false,
     };

@@ -46,15 +46,35 @@ pub(crate) struct Contraction {
 
 /// Whether one of a kernel's stages is a contraction.
 pub fn has_product(kernel: &Kernel) -> bool {
-    (0..kernel.stages.len()).any(|stage| recognise(kernel, stage).is_some())
+    (0..kernel.stages.len()).any(|stage| recognise(kernel, stage).or_else(|| of_bytes(kernel, stage)).is_some())
 }
 
 /// The contraction that a stage is, if it is one.
 pub(crate) fn recognise(kernel: &Kernel, stage: usize) -> Option<Contraction> {
-    let ([mut a, mut b], pairs) = match pairs::words(kernel, stage) {
+    let ([a, b], pairs) = match pairs::words(kernel, stage) {
         Some(words) => (words.operands, Some(words.of)),
         None => (factors(kernel, stage)?, None),
     };
+    contraction(kernel, stage, [a, b], pairs)
+}
+
+/// The contraction that a stage is, if it is one of int8 or uint8 with sums of int32, which tensor cores have and tiles do not.
+pub(crate) fn of_bytes(kernel: &Kernel, stage: usize) -> Option<Contraction> {
+    let operands = multiplied(kernel, summed_in(kernel, stage, |carried| carried == DType::I32)?)?;
+    let narrow = operands.iter().all(|e| match kernel.exprs.get(*e) {
+        Expr::Cast(_, from) => matches!(kernel.exprs.dtype(*from), DType::I8 | DType::U8),
+        _ => false,
+    });
+    contraction(kernel, stage, operands, None).filter(|_| narrow)
+}
+
+/// The contraction of two operands that a stage is, if each has axes of its own.
+fn contraction(
+    kernel: &Kernel,
+    stage: usize,
+    [mut a, mut b]: [ExprId; 2],
+    pairs: Option<DType>,
+) -> Option<Contraction> {
     let stage = &kernel.stages[stage];
     let Body::Reduce { axes, carries, .. } = &stage.body else { return None };
     let (mut a_axes, mut b_axes) = (axes_of(kernel, a), axes_of(kernel, b));
@@ -87,7 +107,11 @@ pub(crate) fn are_siblings(kernel: &Kernel, found: &[(usize, Contraction)]) -> b
 
 /// The two operands of a stage that sums their products, and does nothing else.
 fn factors(kernel: &Kernel, stage: usize) -> Option<[ExprId; 2]> {
-    match kernel.exprs.get(summed(kernel, stage)?) {
+    multiplied(kernel, summed(kernel, stage)?)
+}
+
+fn multiplied(kernel: &Kernel, product: ExprId) -> Option<[ExprId; 2]> {
+    match kernel.exprs.get(product) {
         Expr::Alu(Alu::Mul, factors) => Some([factors[0], factors[1]]),
         _ => None,
     }
@@ -95,10 +119,15 @@ fn factors(kernel: &Kernel, stage: usize) -> Option<[ExprId; 2]> {
 
 /// What a stage sums, if it sums floats and does nothing else.
 fn summed(kernel: &Kernel, stage: usize) -> Option<ExprId> {
+    summed_in(kernel, stage, DType::is_float)
+}
+
+/// As [`summed`], in such types.
+fn summed_in(kernel: &Kernel, stage: usize, carried: impl Fn(DType) -> bool) -> Option<ExprId> {
     let Body::Reduce { carries, emit: Emit::Last, results, .. } = &kernel.stages[stage].body else { return None };
     let [carry] = &carries[..] else { return None };
     let plain = matches!(results[..], [r] if *kernel.exprs.get(r) == Expr::Carry(0, carry.dtype));
-    let sums = carry.op == Monoid::Sum && carry.fix.is_none() && plain && carry.dtype.is_float();
+    let sums = carry.op == Monoid::Sum && carry.fix.is_none() && plain && carried(carry.dtype);
     sums.then_some(carry.element)
 }
 

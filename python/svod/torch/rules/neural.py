@@ -17,6 +17,11 @@ def matmul(x: svod.Tensor, y: svod.Tensor) -> svod.Tensor:
     return x @ y
 
 
+@aten("_int_mm")
+def int_mm(x: svod.Tensor, y: svod.Tensor) -> svod.Tensor:
+    return x.cast(svod.int32) @ y.cast(svod.int32)
+
+
 @aten("addmm", "baddbmm", "addmv")
 def addmm(bias: svod.Tensor, x: svod.Tensor, y: svod.Tensor, *, beta: Any = 1, alpha: Any = 1) -> svod.Tensor:
     product = x @ y if alpha == 1 else (x @ y) * alpha

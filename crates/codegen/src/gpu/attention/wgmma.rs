@@ -17,7 +17,7 @@ use super::{Attention, Inner, Kernel, Launch, Operand, Parameter, Plan, Sizes, T
 use crate::CompileError;
 use crate::gpu::Runner;
 use crate::gpu::body::{Body, Slot};
-use crate::gpu::ptx::{self, Left};
+use crate::gpu::ptx::{self, Factor, Left};
 use crate::gpu::warpgroup::{self, GROUP, ROW, ROWS, Ring, SHARED, STEP};
 use svod_dtype::DType;
 
@@ -403,7 +403,7 @@ impl Writer<'_> {
         body.run(&ptx::WGMMA_FENCE, &[]);
         let scores = self.scores(body, &q, &keys);
         body.run(&ptx::WGMMA_COMMIT, &[]);
-        let mut scores = body.wgmma_wait(0, &scores);
+        let mut scores = body.wgmma_wait(self.factor(), 0, &scores);
         self.release(body, &stage);
         self.scored(body, consumer, place, &key, true).scores(body, &mut scores);
         consumer.rows.weigh(body, &mut scores, true);
@@ -426,7 +426,7 @@ impl Writer<'_> {
         body.wgmma_fence(&mut sums, &mut weights);
         let sums = self.add(body, sums, &weights, &values);
         body.run(&ptx::WGMMA_COMMIT, &[]);
-        let sums = body.wgmma_wait(0, &sums);
+        let sums = body.wgmma_wait(self.factor(), 0, &sums);
         self.release(body, &stage);
         for (slot, sum) in consumer.sums.iter().zip(sums) {
             body.set(slot, sum);
@@ -458,11 +458,11 @@ impl Writer<'_> {
             let next = body.add(next, TURNS);
             body.run(&ptx::TURN_GIVE, &[&next]);
         }
-        let mut scores = body.wgmma_wait(1, &scores);
+        let mut scores = body.wgmma_wait(self.factor(), 1, &scores);
         self.release(body, &keys_stage);
         self.scored(body, consumer, place, &key, masked).scores(body, &mut scores);
         let less = consumer.rows.weigh(body, &mut scores, false);
-        let sums = body.wgmma_wait(0, &sums);
+        let sums = body.wgmma_wait(self.factor(), 0, &sums);
         self.release(body, &values_stage);
         for (i, (slot, sum)) in consumer.sums.iter().zip(sums).enumerate() {
             let sum = rows::times(body, &sum, &less[i / 2 % 2]);
@@ -502,8 +502,8 @@ impl Writer<'_> {
         body.when("%lead", |body| body.run(&ptx::BARRIER_ARRIVE, &[&empty]));
     }
 
-    fn is_bf16(&self) -> bool {
-        self.attention.dtype == DType::BF16
+    fn factor(&self) -> Factor {
+        if self.attention.dtype == DType::BF16 { Factor::Bf16 } else { Factor::F16 }
     }
 
     /// Starts the products of Q with a tile of K.
@@ -515,7 +515,7 @@ impl Writer<'_> {
             let a = body.value(format_args!("add i64 {q}, {}", panel * tile.rows() * ROW / 16 + along));
             let b = body.value(format_args!("add i64 {keys}, {}", panel * tile.keys * ROW / 16 + along));
             let add = if step == 0 { "0" } else { "1" };
-            scores = body.wgmma(self.is_bf16(), &scores, Left::Shared(&a, false), (&b, false), add);
+            scores = body.wgmma(self.factor(), &scores, Left::Shared(&a, false), (&b, false), add);
         }
         scores
     }
@@ -525,7 +525,7 @@ impl Writer<'_> {
         for (step, four) in weights.chunks(4).enumerate() {
             let a = Left::Registers([&four[0], &four[1], &four[2], &four[3]]);
             let b = body.value(format_args!("add i64 {values}, {}", step as u32 * STEP * ROW / 16));
-            sums = body.wgmma(self.is_bf16(), &sums, a, (&b, true), "1");
+            sums = body.wgmma(self.factor(), &sums, a, (&b, true), "1");
         }
         sums
     }

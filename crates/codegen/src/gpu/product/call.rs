@@ -2,6 +2,7 @@
 
 use super::aligned::{self, Rows};
 use super::choose::{self, Shape, choose};
+use super::turned::Matrices;
 use super::{Body, Element, Epilogue, Kernel, Layout, Operand, Parameter, Plain, Product, Size, render};
 use crate::CompileError;
 use crate::gpu::part::{self, Gives, Part, Wanted};
@@ -17,6 +18,11 @@ const WORTH: i64 = 1 << 15;
 /// Bytes that operands are copied to at most, and by which their places are multiples of.
 const MOST_COPIED: u64 = 1 << 32;
 const PLACES: u64 = 256;
+
+/// Whether no kernel for warps multiplies elements of a type.
+fn has_warpgroups_only(dtype: DType) -> bool {
+    matches!(dtype, DType::F8E4M3 | DType::F8E5M2)
+}
 
 /// The layout of a factor, and elements between its rows in memory.
 fn layout(of: &ProductOperand) -> Option<(Layout, i64)> {
@@ -60,6 +66,58 @@ impl Place {
     }
 }
 
+/// A copy of an operand that comes first.
+enum Copied {
+    /// Of 16-bit elements, to rows that are aligned.
+    Rows(Rows),
+    /// Of 8-bit elements, to such rows, with the depth side by side.
+    Turned(Matrices),
+}
+
+impl Copied {
+    /// The copy of so many matrices with so many rows or columns and such a depth, which are so far apart; none where these are as kernels
+    /// want them.
+    fn of(dtype: DType, align: u32, layout: Layout, sizes: [u64; 3], strides: [i64; 2]) -> Option<Copied> {
+        let [matrices, outer, depth] = sizes;
+        if dtype.bytes() == 1 {
+            let is_turned = layout == Layout::Outer || align < 16;
+            return is_turned.then_some(Copied::Turned(Matrices { layout, sizes, strides, align }));
+        }
+        let sizes = if layout == Layout::Depth { sizes } else { [matrices, depth, outer] };
+        (align < 16).then_some(Copied::Rows(Rows { sizes, strides }))
+    }
+
+    fn bytes(&self) -> u64 {
+        match self {
+            Copied::Rows(rows) => rows.bytes(),
+            Copied::Turned(matrices) => matrices.bytes(),
+        }
+    }
+
+    /// Rows of a matrix, and elements from one to the next.
+    fn rows(&self) -> (i64, i64) {
+        let (rows, stride) = match self {
+            Copied::Rows(rows) => (rows.sizes[1], rows.stride()),
+            Copied::Turned(matrices) => (matrices.sizes[1], matrices.stride()),
+        };
+        (rows as i64, stride as i64)
+    }
+
+    fn kernel(&self, runner: Runner) -> Kernel {
+        match self {
+            Copied::Rows(_) => aligned::kernel(runner),
+            Copied::Turned(matrices) => matrices.kernel(runner),
+        }
+    }
+
+    fn call(&self, from: (usize, u64), to: u64) -> Call {
+        match self {
+            Copied::Rows(rows) => rows.call(from, to),
+            Copied::Turned(matrices) => matrices.call(from, to),
+        }
+    }
+}
+
 /// The kernels of a whole loop tree that is this product, and their launches, one after the other; nothing where there are none of its
 /// types.
 ///
@@ -76,12 +134,14 @@ pub fn whole(
     let [a, b, c] = &found.operands;
     let out = lowered.params[c.param.index()].dtype;
     let (Some((a_layout, a_stride)), Some((b_layout, b_stride))) = (layout(a), layout(b)) else { return Ok(None) };
-    let types = matches!(found.dtype, DType::BF16 | DType::F16 | DType::F32)
-        && matches!(out, DType::BF16 | DType::F16 | DType::F32)
-        && c.inner == 1;
+    let (cores, warpgroups) = (target.cores as u64, target.cpu == "sm_90");
+    let groups = found.group < batch;
+    let sums = if found.dtype.is_int() { DType::I32 } else { DType::F32 };
+    let stored = matches!(out, DType::BF16 | DType::F16 | DType::F32) || out == sums;
+    let types = stored && target.multiplies(found.dtype, sums) && !(groups && has_warpgroups_only(found.dtype));
     let small = [batch, m, n, k].iter().all(|n| *n < i64::from(i32::MAX / 2));
     let work = m.saturating_mul(n).saturating_mul(k).saturating_mul(batch);
-    if !types || !small || work < WORTH {
+    if !types || c.inner != 1 || !small || work < WORTH {
         return Ok(None);
     }
     let of = |operand, stride, dtype| align(operand, stride, dtype, alignment);
@@ -91,24 +151,30 @@ pub fn whole(
         out,
         a: a_layout,
         b: b_layout,
-        groups: found.group < batch,
+        groups,
         align: aligns[0].min(aligns[1]),
         align_out: of(c, c.outer, out),
     };
     let shape = Shape { m: m as u64, n: n as u64, k: k as u64, batch: batch as u64 };
-    let (cores, warpgroups) = (target.cores as u64, target.cpu == "sm_90");
-    // Rows of operands that are not aligned, where copies of these are worth it.
     let places = [(a, a_stride, a_layout, m), (b, b_stride, b_layout, n)];
-    let rows = [0, 1].map(|i| {
+    let copies = [0, 1].map(|i| {
         let (operand, stride, layout, outer) = places[i];
         let matrices = if operand.batch == 0 { 1 } else { batch };
-        let [rows, elements] = if layout == Layout::Depth { [outer, k] } else { [k, outer] };
-        let sizes = [matrices, rows, elements].map(|n| n as u64);
-        (aligns[i] < 16).then_some(Rows { sizes, strides: [operand.batch, stride] })
+        Copied::of(found.dtype, aligns[i], layout, [matrices, outer, k].map(|n| n as u64), [operand.batch, stride])
     });
-    let bytes = rows.iter().flatten().map(Rows::bytes).fold(0, u64::saturating_add);
-    let copied = bytes < MOST_COPIED && choose::copies_pay(&product, shape, bytes, cores, warpgroups);
-    let product = if copied { Product { align: 16, ..product } } else { product };
+    let bytes = copies.iter().flatten().map(Copied::bytes).fold(0, u64::saturating_add);
+    let narrow = found.dtype.bytes() == 1;
+    // Elements of 8 bits have no kernel without; of others, these are worth it or not.
+    let copied = match copies {
+        [None, None] => false,
+        _ if narrow && (groups || bytes >= MOST_COPIED) => return Ok(None),
+        _ => narrow || bytes < MOST_COPIED && choose::copies_pay(&product, shape, bytes, cores, warpgroups),
+    };
+    let product = match (copied, narrow) {
+        (true, true) => Product { align: 16, a: Layout::Depth, b: Layout::Depth, ..product },
+        (true, false) => Product { align: 16, ..product },
+        (false, _) => product,
+    };
     let tile = choose(&product, shape, cores, warpgroups);
     let Some(epilogue) = Value::of(lowered, found, target, runner)? else { return Ok(None) };
     let mut kernel = match &epilogue {
@@ -124,13 +190,13 @@ pub fn whole(
         Place::of(&found.operands[i], strides[i], dtype)
     });
     let (mut kernels, mut scratch) = (Vec::new(), 0);
-    for (place, rows) in places.iter_mut().zip(&rows).filter(|_| copied) {
-        let (Some(rows), Some(param)) = (rows, place.param) else { continue };
-        kernels.push((aligned::kernel(runner), rows.call((param, place.offset), scratch)));
-        let stride = rows.stride() as i64;
-        let batch = if place.batch == 0 { 0 } else { rows.sizes[1] as i64 * stride };
+    for (place, copy) in places.iter_mut().zip(&copies).filter(|_| copied) {
+        let (Some(copy), Some(param)) = (copy, place.param) else { continue };
+        kernels.push((copy.kernel(runner), copy.call((param, place.offset), scratch)));
+        let (rows, stride) = copy.rows();
+        let batch = if place.batch == 0 { 0 } else { rows * stride };
         *place = Place { param: None, offset: scratch, stride, batch, group: batch * found.group };
-        scratch += rows.bytes().next_multiple_of(PLACES);
+        scratch += copy.bytes().next_multiple_of(PLACES);
     }
     let value = epilogue.as_ref().map(|(value, _)| value);
     let call = call(&kernel, found, &places, value, target);
@@ -197,6 +263,9 @@ fn call(
 /// An epilogue that computes a value by a function of its own.
 struct Value {
     part: Part,
+    /// Types of sums, and of what is made of them: the kernel has the bits of both as floats.
+    sums: DType,
+    made: DType,
     /// Numbers of iterations of the counters of a batch.
     batch: Vec<i64>,
 }
@@ -221,11 +290,12 @@ impl Value {
             return Ok(Some(None));
         }
         let counters = found.batch.iter().map(|(var, _)| var).chain([&found.rows, &found.columns]).cloned().collect();
-        let (gives, given) = (Gives::Value(value, DType::F32), &[(&found.sums[..], DType::F32)]);
+        let [sums, made] = [found.dtype.is_int(), out == DType::I32].map(|is| if is { DType::I32 } else { DType::F32 });
+        let (gives, given) = (Gives::Value(value, made), &[(&found.sums[..], sums)]);
         let wanted = Wanted { name: "value", exprs: &phase.exprs, gives, given, counters };
         let Some((parts, text)) = part::parts(lowered, &[wanted], target, runner)? else { return Ok(None) };
         let batch = found.batch.iter().map(|(_, n)| *n).collect();
-        Ok(parts.into_iter().next().map(|part| Some((Value { part, batch }, text))))
+        Ok(parts.into_iter().next().map(|part| Some((Value { part, sums, made, batch }, text))))
     }
 }
 
@@ -241,6 +311,17 @@ impl Epilogue for Value {
     fn apply(&self, body: &mut Body, element: Element) -> String {
         let mut counters = part::counters(body, element.batch, &self.batch);
         counters.extend([element.row.to_owned(), element.column.to_owned()]);
-        self.part.call(body, &[element.value], &counters).unwrap_or_else(|| element.value.to_owned())
+        let given = match self.sums {
+            DType::F32 => element.value.to_owned(),
+            _ => body.value(format_args!("bitcast float {} to i32", element.value)),
+        };
+        match (self.part.call(body, &[&given], &counters), self.made) {
+            (None, _) => element.value.to_owned(),
+            (Some(made), DType::F32) => made,
+            (Some(made), dtype) => {
+                let word = if dtype.bytes() == 4 { made } else { body.value(format_args!("zext i8 {made} to i32")) };
+                body.value(format_args!("bitcast i32 {word} to float"))
+            }
+        }
     }
 }

@@ -50,6 +50,9 @@ const WAITS_LONG: u64 = 120 << 20;
 /// Blocks at most that divide the depth of a tile: as many as any GPU has in a cluster.
 const SPLIT: u32 = 8;
 
+/// Columns of a tile whose sums need twice as many registers.
+const MOST_COLUMNS_TWICE: u32 = 192;
+
 /// Tiles for warps.
 const WARPS: [MmaTile; 2] = [MmaTile::LARGE, MmaTile { tile: [64, 64], warp: [32, 32], stages: 5, ..MmaTile::LARGE }];
 
@@ -63,14 +66,14 @@ pub fn choose(product: &Product, shape: Shape, multiprocessors: u64, warpgroups:
     let tiles: Vec<Tile> = if product.dtype == DType::F32 {
         MULTIPLY_ADD.map(Tile::Fma).to_vec()
     } else if warpgroups && some && product.align.is_multiple_of(16) && !product.groups {
-        if let Some(tile) = few_rows(shape, multiprocessors) {
+        if let Some(tile) = few_rows(product, shape, multiprocessors) {
             return Tile::Wgmma(tile);
         }
-        WARPGROUPS.into_iter().chain(divided(DIVIDED)).map(Tile::Wgmma).collect()
+        WARPGROUPS.into_iter().chain(divided(DIVIDED)).filter(|tile| has_sums(product, tile)).map(Tile::Wgmma).collect()
     } else {
         WARPS.map(Tile::Mma).to_vec()
     };
-    let cycles = |tile: &Tile| estimate(tile, shape, multiprocessors);
+    let cycles = |tile: &Tile| estimate(product, tile, shape, multiprocessors);
     tiles.into_iter().min_by(|a, b| cycles(a).total_cmp(&cycles(b))).unwrap_or(Tile::Mma(MmaTile::LARGE))
 }
 
@@ -84,7 +87,7 @@ pub(super) fn copies_pay(product: &Product, shape: Shape, bytes: u64, multiproce
     if product.dtype == DType::F32 || product.groups || product.align >= 16 {
         return false;
     }
-    let cycles = |tile: &Tile, k: u64| estimate(tile, Shape { k, ..shape }, multiprocessors);
+    let cycles = |tile: &Tile, k: u64| estimate(product, tile, Shape { k, ..shape }, multiprocessors);
     let [aligned, as_it_is] =
         [16, product.align].map(|align| choose(&Product { align, ..*product }, shape, multiprocessors, warpgroups));
     let slower = UNALIGNED.iter().find(|(by, _)| product.align.is_multiple_of(*by)).map_or(1.0, |(_, slower)| *slower);
@@ -94,6 +97,11 @@ pub(super) fn copies_pay(product: &Product, shape: Shape, bytes: u64, multiproce
     2.0 * COPY + 2.0 * bytes as f64 / MEMORY + cycles(&aligned, shape.k) < as_it_is
 }
 
+/// Whether a tile's sums fit into registers, of which 8-bit floats need twice as many.
+fn has_sums(product: &Product, tile: &WgmmaTile) -> bool {
+    !product.adds_sums() || tile.columns <= MOST_COLUMNS_TWICE
+}
+
 /// A tile by as many blocks as may divide its depth.
 fn divided(tile: WgmmaTile) -> impl Iterator<Item = WgmmaTile> {
     (2..=SPLIT).map(move |split| WgmmaTile { split, ..tile })
@@ -101,8 +109,8 @@ fn divided(tile: WgmmaTile) -> impl Iterator<Item = WgmmaTile> {
 
 /// The tile of a product of few rows, which takes as long as memory gives B. On an H200, half of the multiprocessors keep memory
 /// busy, and more of them are in each other's way; where each has long to go, three quarters are best, with fewer stages.
-fn few_rows(shape: Shape, multiprocessors: u64) -> Option<WgmmaTile> {
-    let bytes = 2 * shape.n * shape.k;
+fn few_rows(product: &Product, shape: Shape, multiprocessors: u64) -> Option<WgmmaTile> {
+    let bytes = product.dtype.bytes() as u64 * shape.n * shape.k;
     if shape.m > 64 || shape.batch > 1 || bytes < WAITS {
         return None;
     }
@@ -113,7 +121,7 @@ fn few_rows(shape: Shape, multiprocessors: u64) -> Option<WgmmaTile> {
         // A tenth more or fewer is the same; then the widest tile is.
         ((blocks as f64 / wanted.max(1) as f64).ln().abs() * 10.0).round()
     };
-    let tiles = FEW_ROWS.into_iter().flat_map(|tile| {
+    let tiles = FEW_ROWS.into_iter().filter(|tile| has_sums(product, tile)).flat_map(|tile| {
         let tile = if long { WgmmaTile { stages: tile.stages.min(768 / tile.columns), ..tile } } else { tile };
         std::iter::once(tile).chain(divided(tile))
     });
@@ -130,7 +138,7 @@ struct Costs {
     split: u64,
     /// Blocks that a multiprocessor has at once.
     resident: u64,
-    /// Cycles of a slice of the depth, 64 deep.
+    /// Cycles of a slice of the depth: of 128 bytes by tensor cores, else 64 deep.
     slice: f64,
     /// By how much it takes longer where a multiprocessor has no other block meanwhile.
     alone: f64,
@@ -149,11 +157,13 @@ const MEET_VALUE: f64 = 1.2;
 const NEIGHBOURS: u64 = 16;
 
 /// Cycles of a product.
-pub fn estimate(tile: &Tile, shape: Shape, multiprocessors: u64) -> f64 {
+pub fn estimate(product: &Product, tile: &Tile, shape: Shape, multiprocessors: u64) -> f64 {
+    let element = product.dtype.bytes() as u64;
+    let deep = 64 * 2 / element.min(2);
     let costs = match tile {
         Tile::Wgmma(tile) => {
             let (rows, columns) = (u64::from(tile.groups * tile.blocks * 64), u64::from(tile.columns));
-            // Tensor cores make 2048 products in a cycle. Shared memory gives or takes 128 bytes: each instruction reads
+            // Tensor cores make 2048 products in a cycle, of 8 bits twice as many. Shared memory gives or takes 128 bytes: each instruction reads
             // 64 rows of A and all columns of B, and what is copied is written.
             let products = (rows * columns * 64) as f64 / 2048.0;
             let read = rows / 64 * (64 + columns) * 64 * 2;
@@ -202,7 +212,7 @@ pub fn estimate(tile: &Tile, shape: Shape, multiprocessors: u64) -> f64 {
     let at_once = each.min(resident).max(1);
     let turns = each.div_ceil(at_once) as f64;
     let slice = if at_once == 1 { slice * alone } else { slice };
-    let slices = shape.k.div_ceil(64).div_ceil(split) as f64;
+    let slices = shape.k.div_ceil(deep).div_ceil(split) as f64;
     // To fill the ring, and to store.
     let stored = (rows.min(shape.m) * columns) as f64;
     let mut fixed = 1000.0 + 0.25 * stored;
@@ -215,7 +225,6 @@ pub fn estimate(tile: &Tile, shape: Shape, multiprocessors: u64) -> f64 {
         let copied = blocks * (rows.min(shape.m) + columns.min(shape.n)) * 64 * 2;
         busy = busy.max(copied as f64 * slices / CACHE);
     }
-    let element = if matches!(tile, Tile::Fma(_)) { 4 } else { 2 };
     let bytes = element * shape.batch * (shape.m * shape.k + shape.k * shape.n + shape.m * shape.n);
     let memory = bytes as f64 / MEMORY;
     // Both go on at the same time, but not at all times.

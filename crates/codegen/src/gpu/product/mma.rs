@@ -5,6 +5,9 @@
 //! swizzled by their row, so that the eight rows of a matrix of 8 x 8 lie in different banks.
 //!
 //! Rows need not be aligned to 16 bytes: copies are of 16, 8 or 4 bytes; those of 2 go through registers.
+//!
+//! Integers of 8 bits have the depth inside. Two of them are then to a lane, to the loads of matrices and to shared memory what an element
+//! of 16 bits is.
 
 use super::order::{Order, Place};
 use super::result::Results;
@@ -13,10 +16,9 @@ use crate::CompileError;
 use crate::gpu::Runner;
 use crate::gpu::body::{Body, Slot};
 use crate::gpu::copies::{self, CHUNK, ELEMENTS, Stages};
-use crate::gpu::ptx;
-use svod_dtype::DType;
+use crate::gpu::ptx::{self, Factor, Ptx};
 
-/// Depth of an instruction.
+/// Depth of an instruction, in elements of 16 bits.
 const STEP: u32 = 16;
 /// Threads of a warp.
 const WARP: u32 = 32;
@@ -30,7 +32,7 @@ pub struct MmaTile {
     pub tile: [u32; 2],
     /// Rows and columns of a warp: multiples of 16.
     pub warp: [u32; 2],
-    /// Depth of a stage: 32 or 64.
+    /// Depth of a stage, in elements of 16 bits: 32 or 64.
     pub depth: u32,
     /// Stages of the ring.
     pub stages: u32,
@@ -58,7 +60,7 @@ impl MmaTile {
     }
 }
 
-/// How an operand lies in a stage: rows of chunks.
+/// How an operand lies in a stage: rows of chunks. Its depth is in elements of 16 bits.
 struct Stage {
     layout: Layout,
     /// Rows in shared memory, and chunks of each.
@@ -93,12 +95,27 @@ impl Stage {
     }
 }
 
+/// The product of a warp, of elements that it has.
+fn instruction(product: &Product) -> Option<&'static Ptx> {
+    Some(match product.factor()? {
+        Factor::Bf16 => &ptx::MMA_BF16,
+        Factor::F16 => &ptx::MMA_F16,
+        Factor::I8 => &ptx::MMA_I8,
+        Factor::U8 => &ptx::MMA_U8,
+        Factor::E4m3 | Factor::E5m2 => return None,
+    })
+}
+
 fn check(product: &Product, tile: &MmaTile) -> Result<(), CompileError> {
-    if !matches!(product.dtype, DType::BF16 | DType::F16) {
+    if instruction(product).is_none() {
         return Err(super::unsupported(format_args!("elements of {} by warps", product.dtype)));
     }
-    if !matches!(product.out, DType::BF16 | DType::F16 | DType::F32) {
+    if !super::has_result(product) {
         return Err(super::unsupported(format_args!("a result of {} by warps", product.out)));
+    }
+    let is_narrow = product.dtype.bytes() == 1;
+    if is_narrow && (product.a, product.b) != (Layout::Depth, Layout::Depth) {
+        return Err(super::unsupported(format_args!("elements of {} whose depth is not side by side", product.dtype)));
     }
     let known = matches!(tile.depth, 32 | 64)
         && (2..=5).contains(&tile.stages)
@@ -116,7 +133,7 @@ fn check(product: &Product, tile: &MmaTile) -> Result<(), CompileError> {
             step > 0 && step.is_multiple_of(8) && stage.rows.is_multiple_of(step)
         });
     let bytes = tile.stages * (tile.tile[0] + tile.tile[1]) * tile.depth * 2;
-    if !known || bytes > SHARED || !product.align.is_multiple_of(2) {
+    if !known || bytes > SHARED || !product.align.is_multiple_of(if is_narrow { 4 } else { 2 }) {
         return Err(super::unsupported(format_args!("{tile:?}, {bytes} bytes of shared memory")));
     }
     Ok(())
@@ -129,10 +146,11 @@ pub(super) fn render(
     runner: Runner,
 ) -> Result<Kernel, CompileError> {
     check(product, tile)?;
+    let Some(instruction) = instruction(product) else { return Err(super::unsupported("no products of a warp")) };
     let a = Stage::new(product.a, tile.tile[0], tile.depth, 0);
     let b = Stage::new(product.b, tile.tile[1], tile.depth, tile.stages * a.bytes());
     let shared = b.at + tile.stages * b.bytes();
-    let writer = Writer { product, tile, a, b, epilogue };
+    let writer = Writer { product, instruction, tile, a, b, epilogue };
     let mut body = Body::new(runner);
     writer.kernel(&mut body);
     let parameters = super::plain_parameters(product, epilogue);
@@ -149,6 +167,7 @@ pub(super) fn render(
 /// Writes a kernel. `%base` is where shared memory starts, `%slices` how many there are of the depth.
 struct Writer<'a> {
     product: &'a Product,
+    instruction: &'static Ptx,
     tile: &'a MmaTile,
     a: Stage,
     b: Stage,
@@ -178,13 +197,23 @@ struct Matrices<'a> {
 }
 
 impl Writer<'_> {
+    /// Depth of a stage.
+    fn depth(&self) -> u32 {
+        self.tile.depth * 2 / self.product.dtype.bytes() as u32
+    }
+
+    /// Elements of a chunk.
+    fn elements(&self) -> u32 {
+        CHUNK / self.product.dtype.bytes() as u32
+    }
+
     fn kernel(&self, body: &mut Body) {
         let tile = self.tile;
         let thread = body.special("tid.x");
         let start = body.shared();
         body.line(format_args!("%base = add i32 {start}, 0"));
-        let deep = body.add("%k", tile.depth - 1);
-        body.line(format_args!("%slices = lshr i32 {deep}, {}", tile.depth.trailing_zeros()));
+        let deep = body.add("%k", self.depth() - 1);
+        body.line(format_args!("%slices = lshr i32 {deep}, {}", self.depth().trailing_zeros()));
         let lane = body.and(&thread, WARP - 1);
         let warp = body.shr(&thread, 5);
         let warp = body.ask(&ptx::UNIFORM, &[&warp]);
@@ -195,8 +224,9 @@ impl Writer<'_> {
         let copies = [self.copies(body, Operand::A, &thread), self.copies(body, Operand::B, &thread)];
         let matrices = [self.matrices(body, Operand::A, &lane, &down), self.matrices(body, Operand::B, &lane, &along)];
         let count = (tile.warp[1] / 2) as usize;
+        let (ty, zero) = if self.product.dtype.is_int() { ("i32", "0") } else { ("float", "0.0") };
         let sums: Vec<Vec<Slot>> =
-            (0..tile.warp[0] / 16).map(|_| (0..count).map(|_| body.slot("float", "0.0")).collect()).collect();
+            (0..tile.warp[0] / 16).map(|_| (0..count).map(|_| body.slot(ty, zero)).collect()).collect();
         let [rows, columns] = tile.tile;
         let order = Order { rows, columns, cluster: 1, split: 1, rows_together: tile.rows_together };
         order.tile(body, |body, place| {
@@ -239,7 +269,7 @@ impl Writer<'_> {
         let swizzled = body.mul(swizzled, CHUNK);
         let at = body.mul(&row, stage.row());
         let at = body.add(at, swizzled);
-        let element = body.mul(chunk, ELEMENTS);
+        let element = body.mul(chunk, self.elements());
         Copies { stage, operand, at, row, element, step, count: stage.rows / step }
     }
 
@@ -257,9 +287,9 @@ impl Writer<'_> {
             layout: of.layout,
             row,
             element,
-            width: ELEMENTS,
+            width: self.elements(),
             unit: 1,
-            depth: self.tile.depth,
+            depth: self.depth(),
             stage: of.bytes(),
             start: of.at,
             at,
@@ -324,7 +354,6 @@ impl Writer<'_> {
     /// The products of a stage.
     fn products(&self, body: &mut Body, matrices: &[Matrices; 2], stage: &str, sums: &[Vec<Slot>]) {
         let [a_at, b_at] = [&self.a, &self.b].map(|of| body.mul(stage, of.bytes()));
-        let mma = if self.product.dtype == DType::BF16 { &ptx::MMA_BF16 } else { &ptx::MMA_F16 };
         for step in 0..self.tile.depth / STEP {
             let a: Vec<Vec<String>> =
                 (0..self.tile.warp[0] / 16).map(|i| Self::load(body, &matrices[0], &a_at, i, step)).collect();
@@ -337,7 +366,7 @@ impl Writer<'_> {
                         let b = &b[2 * half as usize..][..2];
                         let operands: [&dyn std::fmt::Display; 10] =
                             [&old[0], &old[1], &old[2], &old[3], &a[0], &a[1], &a[2], &a[3], &b[0], &b[1]];
-                        let new = body.ask_all(mma, &operands);
+                        let new = body.ask_all(self.instruction, &operands);
                         for (sum, value) in sums.iter().zip(new) {
                             body.set(sum, value);
                         }
@@ -358,7 +387,8 @@ impl Writer<'_> {
         let column = body.add(column, pair);
         let results = Results { product: self.product, epilogue: self.epilogue };
         for (i, sums) in sums.iter().enumerate() {
-            let values: Vec<String> = sums.iter().map(|sum| body.get(sum)).collect();
+            let mut values: Vec<String> = sums.iter().map(|sum| body.get(sum)).collect();
+            values.iter_mut().for_each(|value| *value = super::bits(body, self.product, std::mem::take(value)));
             let row = body.add(&row, 16 * i);
             results.store(body, place, &row, &column, &values);
         }

@@ -3,6 +3,8 @@
 //! A kernel is made for types and layouts; sizes and strides are arguments, so that one kernel serves all
 //! shapes. Edges need no other code: copies put zeros where an operand ends, and stores are bounded.
 //!
+//! Elements of 16 bits may have the depth side by side or not; those of 8 bits have to, which [`turned`] sees to.
+//!
 //! * [`wgmma`]: Hopper's tensor cores. A warpgroup produces, by the tensor memory accelerator, what the others
 //!   consume; blocks stay and go over tiles in an order that suits the L2 cache.
 //! * [`mma`]: tensor cores from sm_80 on. Threads copy, asynchronously where alignment lets them, and multiply. This is
@@ -16,10 +18,11 @@ mod fma;
 mod mma;
 mod order;
 mod result;
+mod turned;
 mod wgmma;
 
 pub use super::body::{Body, Slot};
-pub use super::ptx::Operation;
+pub use super::ptx::{Factor, Operation};
 pub use call::whole;
 pub use choose::{Shape, choose, estimate};
 pub use fma::FmaTile;
@@ -56,7 +59,7 @@ pub enum Operand {
 /// A product of matrices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Product {
-    /// Elements of A and B. Sums are f32.
+    /// Elements of A and B. Sums are f32, or i32 of integers.
     pub dtype: DType,
     /// Elements of C, whose rows are `n` elements side by side.
     pub out: DType,
@@ -72,6 +75,24 @@ pub struct Product {
     pub align_out: u32,
 }
 
+impl Product {
+    /// What its elements are to tensor cores.
+    fn factor(&self) -> Option<Factor> {
+        Factor::of(self.dtype)
+    }
+
+    /// The type of sums.
+    fn sums(&self) -> DType {
+        if self.dtype.is_int() { DType::I32 } else { DType::F32 }
+    }
+
+    /// Whether sums of tensor cores are added to others after some steps of the depth. Those of 8-bit floats are kept with some 14
+    /// bits only, see Zhao et al. (2025), "Insights into DeepSeek-V3".
+    fn adds_sums(&self) -> bool {
+        matches!(self.dtype, DType::F8E4M3 | DType::F8E5M2)
+    }
+}
+
 /// One value of the result, in an [`Epilogue`].
 #[derive(Clone, Copy, Debug)]
 pub struct Element<'a> {
@@ -81,7 +102,7 @@ pub struct Element<'a> {
     pub row: &'a str,
     /// Its column: `i32`, below n.
     pub column: &'a str,
-    /// The sum: `float`.
+    /// The sum: `float`, of integers the bits of an `i32` as one.
     pub value: &'a str,
 }
 
@@ -100,8 +121,8 @@ pub trait Epilogue {
         false
     }
 
-    /// Writes what is made of a sum, and gives that as a `float`. Of an epilogue that does not store, it may be
-    /// called for elements past the edges; row and column are then those of the last element.
+    /// Writes what is made of a sum, and gives that as a `float`; where C is of i32, the bits of one. Of an epilogue that does not
+    /// store, it may be called for elements past the edges; row and column are then those of the last element.
     fn apply(&self, body: &mut Body, element: Element) -> String;
 }
 
@@ -247,6 +268,16 @@ pub fn render(product: &Product, tile: &Tile, epilogue: &dyn Epilogue, runner: R
         Tile::Mma(tile) => mma::render(product, tile, epilogue, runner),
         Tile::Fma(tile) => fma::render(product, tile, epilogue, runner),
     }
+}
+
+/// Whether sums can become elements of C: of integers as they are, or by an epilogue.
+fn has_result(product: &Product) -> bool {
+    matches!(product.out, DType::BF16 | DType::F16 | DType::F32) || product.out == product.sums()
+}
+
+/// A sum as what an epilogue is given.
+fn bits(body: &mut Body, product: &Product, sum: String) -> String {
+    if product.sums() == DType::F32 { sum } else { body.value(format_args!("bitcast i32 {sum} to float")) }
 }
 
 fn unsupported(what: impl std::fmt::Display) -> CompileError {

@@ -114,7 +114,7 @@ impl Results<'_> {
                 let wide = body.wide(column);
                 let at = super::element_of(body, out, row, &wide);
                 let (ty, words): (_, Vec<String>) = match out {
-                    DType::F32 => ("float", values.to_vec()),
+                    DType::F32 | DType::I32 => ("float", values.to_vec()),
                     _ => ("i32", (0..2).map(|i| word(body, out, &pair(i)).unwrap_or_default()).collect()),
                 };
                 let of = format!("<{} x {ty}>", words.len());
@@ -148,10 +148,10 @@ impl Results<'_> {
     }
 }
 
-/// Two values of 16 bits in a word; none of f32.
+/// Two values of 16 bits in a word; none of f32, or of i32, whose bits are those of floats.
 fn word(body: &mut Body, out: DType, values: &[String; 2]) -> Option<String> {
     match out {
-        DType::F32 => None,
+        DType::F32 | DType::I32 => None,
         DType::F16 => Some(body.ask(&ptx::PACK_F16, &[&values[1], &values[0]])),
         _ => Some(body.ask(&ptx::PACK_BF16, &[&values[1], &values[0]])),
     }

@@ -1,7 +1,7 @@
 //! Products by Hopper's warpgroups.
 //!
 //! A block makes `groups · blocks · 64` rows and `columns` columns of C. Its first warpgroup copies slices of A and B,
-//! 64 deep, into a ring of stages in shared memory; each other warpgroup multiplies its rows of A by all columns of B.
+//! 128 bytes deep, into a ring of stages in shared memory; each other warpgroup multiplies its rows of A by all columns of B.
 //! Two mbarriers a stage say *full* (bytes have come) and *empty* (all warpgroups are done with it).
 //!
 //! In a cluster, blocks have different rows and the same columns: each copies a part of B, to all of them. A stage is
@@ -13,7 +13,10 @@
 //!
 //! Shared memory, from a multiple of 1024 bytes on: stages of A and B, what is stored, mbarriers. A slice is in rows of
 //! 128 bytes, whose chunks of 16 bytes are swizzled by the row's number modulo 8; a layout with the depth outside is in
-//! panels of 64 rows or columns. See PTX ISA 8.3, "Asynchronous Warpgroup Level Matrix Instructions".
+//! panels of 64 rows or columns. Elements of 8 bits have the depth inside.
+//!
+//! Sums of 8-bit floats lose bits in tensor cores: what these have of a slice is added to sums in registers of their own, for which
+//! a warpgroup waits, while the other one multiplies. See PTX ISA 8.3, "Asynchronous Warpgroup Level Matrix Instructions".
 
 use super::order::{Order, Place};
 use super::result::Results;
@@ -21,12 +24,12 @@ use super::{Epilogue, Kernel, Launch, Layout, Operand, Parameter, Product, Size,
 use crate::CompileError;
 use crate::gpu::Runner;
 use crate::gpu::body::{Body, Slot};
-use crate::gpu::ptx::Left;
+use crate::gpu::ptx::{Factor, Left};
 use crate::gpu::warpgroup::{self, GROUP, ROW, ROWS, Ring, SHARED, STEP};
 use svod_dtype::DType;
 
-/// Depth of a stage: 128 bytes of 16-bit elements.
-const DEPTH: u32 = 64;
+/// Bytes of the depth of an instruction.
+const BYTES_OF_STEP: u32 = 32;
 /// Bytes of a panel: 64 rows.
 const PANEL: u32 = ROWS * ROW;
 /// Stages of what is stored, for each warpgroup.
@@ -109,11 +112,14 @@ impl WgmmaTile {
 }
 
 fn check(product: &Product, tile: &WgmmaTile) -> Result<(), CompileError> {
-    if !matches!(product.dtype, DType::BF16 | DType::F16) {
+    if product.factor().is_none() {
         return Err(super::unsupported(format_args!("elements of {} by warpgroups", product.dtype)));
     }
-    if !matches!(product.out, DType::BF16 | DType::F16 | DType::F32) {
+    if !super::has_result(product) {
         return Err(super::unsupported(format_args!("a result of {} by warpgroups", product.out)));
+    }
+    if product.dtype.bytes() == 1 && (product.a, product.b) != (Layout::Depth, Layout::Depth) {
+        return Err(super::unsupported(format_args!("elements of {} whose depth is not side by side", product.dtype)));
     }
     if product.groups {
         return Err(super::unsupported(format_args!("groups of matrices by warpgroups")));
@@ -124,7 +130,10 @@ fn check(product: &Product, tile: &WgmmaTile) -> Result<(), CompileError> {
             product.align
         )));
     }
-    let registers = tile.blocks * tile.columns / 2;
+    // Of sums; those that tensor cores make of a slice are no more at the end.
+    let twice = if product.adds_sums() { 2 } else { 1 };
+    let registers = twice * tile.blocks * tile.columns / 2;
+    let most = if tile.registers && tile.groups == 2 && twice == 1 { 128 } else { 256 - 64 };
     let known = matches!(tile.groups, 1 | 2)
         && matches!(tile.blocks, 1 | 2)
         && matches!(tile.columns, 64 | 128 | 192 | 256)
@@ -134,7 +143,7 @@ fn check(product: &Product, tile: &WgmmaTile) -> Result<(), CompileError> {
         && (2..=8).contains(&tile.stages)
         && tile.rows_together > 0
         && (tile.columns / ROWS).is_multiple_of(tile.cluster)
-        && registers <= if tile.registers && tile.groups == 2 { 128 } else { 256 - 64 }
+        && registers <= most
         && !(tile.registers && tile.groups == 1);
     if !known {
         return Err(super::unsupported(format_args!("{tile:?}")));
@@ -187,8 +196,9 @@ pub(super) fn render(
     runner: Runner,
 ) -> Result<Kernel, CompileError> {
     check(product, tile)?;
+    let Some(factor) = product.factor() else { return Err(super::unsupported("no elements of tensor cores")) };
     let tile = &WgmmaTile { stores: stores_by_map(product, tile) && !epilogue.stores(), ..*tile };
-    let writer = Writer { product, tile, shared: Shared::of(product, tile), epilogue };
+    let writer = Writer { product, factor, tile, shared: Shared::of(product, tile), epilogue };
     let mut body = Body::new(runner);
     writer.kernel(&mut body);
     let (maps, parameters) = (writer.maps(), writer.parameters());
@@ -214,20 +224,26 @@ pub(super) fn render(
 /// the first of these.
 struct Writer<'a> {
     product: &'a Product,
+    factor: Factor,
     tile: &'a WgmmaTile,
     shared: Shared,
     epilogue: &'a dyn Epilogue,
 }
 
 impl Writer<'_> {
+    /// Depth of a stage: 128 bytes.
+    fn depth(&self) -> u32 {
+        ROW / BYTES_OF_STEP * self.factor.depth()
+    }
+
     fn maps(&self) -> Vec<TensorMap> {
         let (tile, product) = (self.tile, self.product);
         let map = |operand, layout, outer, count| {
             let (sizes, rows) = match layout {
                 Layout::Depth => ([Size::K, outer], count),
-                Layout::Outer => ([outer, Size::K], DEPTH),
+                Layout::Outer => ([outer, Size::K], self.depth()),
             };
-            TensorMap { operand, dtype: product.dtype, sizes, region: [DEPTH, rows] }
+            TensorMap { operand, dtype: product.dtype, sizes, region: [self.depth(), rows] }
         };
         let mut maps = vec![
             map(Operand::A, product.a, Size::M, tile.rows()),
@@ -306,8 +322,8 @@ impl Writer<'_> {
 
     /// The first slice of this block, and how many it has.
     fn slices(&self, body: &mut Body) -> [String; 2] {
-        let deep = body.add("%k", DEPTH - 1);
-        let all = body.shr(deep, DEPTH.trailing_zeros());
+        let deep = body.add("%k", self.depth() - 1);
+        let all = body.shr(deep, self.depth().trailing_zeros());
         if self.tile.split == 1 {
             return ["0".into(), all];
         }
@@ -355,7 +371,7 @@ impl Writer<'_> {
                 body.run(&ptx::BARRIER_WAIT, &[&empty, &before]);
                 body.run(&ptx::BARRIER_EXPECT, &[&full, &(shared.a + shared.b)]);
                 let depth = body.add(slice, "%first");
-                let depth = body.mul(depth, DEPTH);
+                let depth = body.mul(depth, self.depth());
                 let a = warpgroup::at(body, 0, &stage, shared.a);
                 self.load(body, Operand::A, &a, &full, &depth, &place.row, &batch_a);
                 let part = tile.columns / tile.cluster;
@@ -398,10 +414,10 @@ impl Writer<'_> {
         }
     }
 
-    /// What the descriptor of the next 16 of the depth adds.
+    /// What the descriptor of the next step of the depth adds.
     fn step(layout: Layout) -> u32 {
         match layout {
-            Layout::Depth => (2 * STEP) >> 4,
+            Layout::Depth => BYTES_OF_STEP >> 4,
             Layout::Outer => (STEP * ROW) >> 4,
         }
     }
@@ -412,12 +428,13 @@ impl Writer<'_> {
         let ring = Ring::new(body);
         let previous = body.slot("i32", 0);
         let count = (tile.columns / 2) as usize;
+        let (ty, zero) = if self.factor.is_integer() { ("i32", "0") } else { ("float", "0.0") };
         let sums: Vec<Vec<Slot>> =
-            (0..tile.blocks).map(|_| (0..count).map(|_| body.slot("float", "0.0")).collect()).collect();
+            (0..tile.blocks).map(|_| (0..count).map(|_| body.slot(ty, zero)).collect()).collect();
         let rows_at = body.mul(group, tile.blocks * PANEL);
         self.tiles(body, |body, place| {
             for sum in sums.iter().flatten() {
-                body.set(sum, "0.0");
+                body.set(sum, zero);
             }
             body.repeat(0, "%slices", 1, |body, slice| {
                 let stage = body.get(&ring.stage);
@@ -429,27 +446,37 @@ impl Writer<'_> {
                 let a = warpgroup::descriptor(body, &a, PANEL);
                 let b = warpgroup::at(body, shared.b_at, &stage, shared.b);
                 let b = warpgroup::descriptor(body, &b, PANEL);
+                if self.product.adds_sums() {
+                    self.multiply_apart(body, &sums, &a, &b);
+                    self.release(body, &stage, in_group);
+                    ring.advance(body, tile.stages);
+                    return;
+                }
                 let later = body.compare("ne", slice, 0);
                 let later = body.value(format_args!("zext i1 {later} to i32"));
                 body.run(&ptx::WGMMA_FENCE, &[]);
-                self.multiply(body, &sums, &a, &b, &later);
+                let mut values = get_all(body, &sums);
+                self.multiply(body, &mut values, &a, &b, &later);
+                set_all(body, &sums, &values);
                 body.run(&ptx::WGMMA_COMMIT, &[]);
                 body.run(&ptx::WGMMA_WAIT_ONE, &[]);
                 // The products of the slice before are done, and its stage is free.
                 let some = body.compare("ne", slice, 0);
-                body.when(some, |body| self.release(body, &previous, in_group));
+                body.when(some, |body| self.release_before(body, &previous, in_group));
                 body.set(&previous, &stage);
                 ring.advance(body, tile.stages);
             });
-            for sums in &sums {
-                let values: Vec<String> = sums.iter().map(|sum| body.get(sum)).collect();
-                let values = body.wgmma_wait(0, &values);
-                for (sum, value) in sums.iter().zip(values) {
-                    body.set(sum, value);
+            if !self.product.adds_sums() {
+                for sums in &sums {
+                    let values: Vec<String> = sums.iter().map(|sum| body.get(sum)).collect();
+                    let values = body.wgmma_wait(self.factor, 0, &values);
+                    for (sum, value) in sums.iter().zip(values) {
+                        body.set(sum, value);
+                    }
                 }
+                let some = body.compare("ne", "%slices", 0);
+                body.when(some, |body| self.release_before(body, &previous, in_group));
             }
-            let some = body.compare("ne", "%slices", 0);
-            body.when(some, |body| self.release(body, &previous, in_group));
             self.finish(body, place, group, in_group, &sums);
         });
         if tile.stores {
@@ -457,37 +484,67 @@ impl Writer<'_> {
         }
     }
 
-    /// The products of a stage.
-    fn multiply(&self, body: &mut Body, sums: &[Vec<Slot>], a: &str, b: &str, later: &str) {
+    /// Starts the products of a stage; those of its first step are added to the sums if `later` is not 0.
+    fn multiply(&self, body: &mut Body, sums: &mut [Vec<String>], a: &str, b: &str, later: &str) {
         let product = self.product;
-        let bf16 = product.dtype == DType::BF16;
         let transposed = [product.a, product.b].map(|layout| layout == Layout::Outer);
-        let mut values: Vec<Vec<String>> =
-            sums.iter().map(|sums| sums.iter().map(|sum| body.get(sum)).collect()).collect();
-        for step in 0..DEPTH / STEP {
+        for step in 0..ROW / BYTES_OF_STEP {
             let b = body.value(format_args!("add i64 {b}, {}", step * Self::step(product.b)));
-            for (block, values) in values.iter_mut().enumerate() {
+            for (block, sums) in sums.iter_mut().enumerate() {
                 let skipped = step * Self::step(product.a) + block as u32 * (PANEL >> 4);
                 let a = body.value(format_args!("add i64 {a}, {skipped}"));
                 let add = if step == 0 { later } else { "1" };
-                *values = body.wgmma(bf16, values, Left::Shared(&a, transposed[0]), (&b, transposed[1]), add);
+                *sums = body.wgmma(self.factor, sums, Left::Shared(&a, transposed[0]), (&b, transposed[1]), add);
             }
-        }
-        for (sum, value) in sums.iter().flatten().zip(values.iter().flatten()) {
-            body.set(sum, value);
         }
     }
 
-    /// Says that this warpgroup is done with the stage before, to all blocks of the cluster.
-    fn release(&self, body: &mut Body, previous: &Slot, in_group: &str) {
+    /// Adds the products of a stage to the sums, when tensor cores have added them to one another.
+    fn multiply_apart(&self, body: &mut Body, sums: &[Vec<Slot>], a: &str, b: &str) {
+        let mut values: Vec<Vec<String>> = sums.iter().map(|sums| vec!["poison".to_owned(); sums.len()]).collect();
+        body.run(&ptx::WGMMA_FENCE, &[]);
+        self.multiply(body, &mut values, a, b, "0");
+        body.run(&ptx::WGMMA_COMMIT, &[]);
+        for (sums, values) in sums.iter().zip(values) {
+            for (sum, value) in sums.iter().zip(body.wgmma_wait(self.factor, 0, &values)) {
+                let old = body.get(sum);
+                let new = body.value(format_args!("fadd float {old}, {value}"));
+                body.set(sum, new);
+            }
+        }
+    }
+
+    /// Says that this warpgroup is done with the stage before.
+    fn release_before(&self, body: &mut Body, previous: &Slot, in_group: &str) {
         let stage = body.get(previous);
-        let empty = warpgroup::at(body, self.shared.empty, &stage, 8);
+        self.release(body, &stage, in_group);
+    }
+
+    /// Says that this warpgroup is done with a stage, to all blocks of the cluster.
+    fn release(&self, body: &mut Body, stage: &str, in_group: &str) {
+        let empty = warpgroup::at(body, self.shared.empty, stage, 8);
         if self.tile.cluster == 1 {
             body.when("%lead", |body| body.run(&ptx::BARRIER_ARRIVE, &[&empty]));
         } else {
             let mine = body.compare("ult", in_group, self.tile.cluster);
             body.when(mine, |body| body.run(&ptx::BARRIER_ARRIVE_REMOTE, &[&empty, &in_group]));
         }
+    }
+
+    /// A sum, as what is given to an epilogue.
+    fn bits(&self, body: &mut Body, sum: &Slot) -> String {
+        let value = body.get(sum);
+        super::bits(body, self.product, value)
+    }
+
+    /// Two sums, added.
+    fn added(&self, body: &mut Body, a: &str, b: &str) -> String {
+        if !self.factor.is_integer() {
+            return body.value(format_args!("fadd float {a}, {b}"));
+        }
+        let [a, b] = [a, b].map(|bits| body.value(format_args!("bitcast float {bits} to i32")));
+        let sum = body.add(a, b);
+        super::bits(body, self.product, sum)
     }
 
     /// Epilogue and stores. A thread has, of each 8 rows and 8 columns, two values side by side: `g = lane / 4` is
@@ -507,7 +564,7 @@ impl Writer<'_> {
             let along = body.and(&lane, 3);
             let along = body.shl(along, 1);
             let column = body.add(&place.column, along);
-            let values: Vec<String> = sums.iter().map(|sum| body.get(sum)).collect();
+            let values: Vec<String> = sums.iter().map(|sum| self.bits(body, sum)).collect();
             if tile.split > 1 {
                 self.combine(body, place, (&row, &down, &column), (group, in_group), &values);
             } else if tile.stores {
@@ -564,7 +621,7 @@ impl Writer<'_> {
                     for rank in 1..tile.split {
                         let more = body.ask_all(&ptx::LOAD_REMOTE, &[&at, &rank]);
                         for (sum, value) in sums.iter_mut().zip(more) {
-                            *sum = body.value(format_args!("fadd float {sum}, {value}"));
+                            *sum = self.added(body, sum, &value);
                         }
                     }
                     let along = body.mul(&which, 8);
@@ -631,5 +688,15 @@ impl Writer<'_> {
                 body.run(&ptx::TMA_COMMIT, &[]);
             });
         }
+    }
+}
+
+fn get_all(body: &mut Body, slots: &[Vec<Slot>]) -> Vec<Vec<String>> {
+    slots.iter().map(|slots| slots.iter().map(|slot| body.get(slot)).collect()).collect()
+}
+
+fn set_all(body: &mut Body, slots: &[Vec<Slot>], values: &[Vec<String>]) {
+    for (slot, value) in slots.iter().flatten().zip(values.iter().flatten()) {
+        body.set(slot, value);
     }
 }

@@ -25,6 +25,11 @@ struct Factor {
     dtype: DType,
 }
 
+/// Whether sums of tensor cores are of a type.
+fn is_carried(dtype: DType) -> bool {
+    matches!(dtype, DType::F32 | DType::I32)
+}
+
 impl Fuse<'_> {
     /// Realizes operands of a contraction that is a kernel of its own on a GPU.
     pub(super) fn realize_operands(&mut self, node: NodeIndex) {
@@ -85,7 +90,7 @@ impl Fuse<'_> {
             match op {
                 Op::Window(..) => return None,
                 Op::Reshape(_) if !self.is_even(at) => return computed,
-                Op::Cast(_) if widened.is_none() && dtype == DType::F32 && self.is_widening(at) => widened = Some(at),
+                Op::Cast(_) if widened.is_none() && is_carried(dtype) && self.is_widening(at) => widened = Some(at),
                 Op::Reshape(_) | Op::Expand(_) | Op::Permute(_) | Op::Shrink(_) => {}
                 op if op.is_mark() => {}
                 _ => return computed,
