@@ -99,6 +99,21 @@ def test_products_of_bytes_are_one_kernel_with_what_follows(dtype):
     assert "svod_product" in kernel.ptx, kernel.schedule
 
 
+def test_results_may_be_bytes():
+    a, b = drawn((64, 96), "int8", 14), drawn((80, 96), "int8", 15)
+    x, y = a.to("CUDA").realize(), b.to("CUDA").realize()
+    made = ((x.cast("int32") @ y.cast("int32").T).cast("float32") * 2.0**-10).round().clip(-128, 127).cast("int8")
+    plan = made.prepare()
+    plan.execute()
+    assert ["svod_product" in kernel.ptx for kernel in plan.kernels] == [True]
+    sums = a.numpy().astype(np.int32) @ b.numpy().astype(np.int32).T
+    np.testing.assert_array_equal(made.numpy(), np.clip(np.round(sums * 2.0**-10), -128, 127).astype("int8"))
+    a, b = drawn((64, 96), "float8_e4m3fn", 16), drawn((96, 80), "float8_e4m3fn", 17)
+    made = (a.to("CUDA").realize() @ b.to("CUDA").realize()).cast("float32").numpy()
+    expected = a.cast("float32").numpy() @ b.cast("float32").numpy()
+    assert (np.abs(made - expected) <= np.abs(expected) * 0.07 + 2.0**-6).all()
+
+
 def test_computed_integers_are_in_memory_before_they_are_multiplied():
     a, b = drawn((256, 512), "float32", 8), drawn((128, 512), "int8", 9)
     x, y = a.to("CUDA").realize(), b.to("CUDA").realize()

@@ -853,7 +853,9 @@ fn bytes_whose_depth_is_not_side_by_side_are_turned_first() {
         let (dtype, sums) = types[(n + n / 4) % 4];
         let (out, value) = match n % 3 {
             0 => (sums, "s0_acc[0]"),
-            1 if sums == "i32" => ("i32", "s0_acc[0] + i32(7)"),
+            1 if n == 1 => ("i32", "s0_acc[0] + i32(7)"),
+            1 if sums == "i32" => ("i8", "cast(i8, cast(f32, s0_acc[0]) * p2[j] * f32(0.01))"),
+            1 => ("f8e4m3", "cast(f8e4m3, s0_acc[0] * p2[j])"),
             _ => ("bf16", scaled),
         };
         let lowered = of_bytes(dtype, sums, [a, b], out, value);

@@ -123,10 +123,19 @@ impl Target {
         (self.vector_bytes / bytes.max(1)).max(1)
     }
 
-    /// Whether whole kernels of products are made of elements of a type, with sums of another: int8 and uint8 are summed in int32, and
-    /// floats in f32, of which those of 8 bits are multiplied from compute capability 9.0 on.
-    pub fn multiplies(&self, dtype: DType, carried: DType) -> bool {
+    /// Whether whole kernels of products are made of elements of a type, with sums of another, and results of a third one: int8 and uint8
+    /// are summed in int32, and floats in f32, of which those of 8 bits are multiplied from compute capability 9.0 on.
+    pub fn multiplies(&self, dtype: DType, carried: DType, out: DType) -> bool {
         let units = self.matrix.warp.is_some();
+        let stored = match out {
+            DType::BF16 | DType::F16 | DType::F32 => true,
+            DType::I32 => carried == DType::I32,
+            DType::I8 | DType::U8 | DType::F8E4M3 | DType::F8E5M2 => dtype != DType::F32,
+            _ => false,
+        };
+        if !stored {
+            return false;
+        }
         match (dtype, carried) {
             (DType::BF16 | DType::F16 | DType::F32, DType::F32) => units,
             (DType::F8E4M3 | DType::F8E5M2, DType::F32) => units && self.cpu == "sm_90",

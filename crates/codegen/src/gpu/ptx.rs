@@ -166,6 +166,8 @@ pub enum Operation {
     Permute,
     /// Loads a byte where a number is not 0, and 0 elsewhere.
     LoadB8,
+    /// The lowest byte of a word.
+    StoreB8,
 }
 
 impl Operation {
@@ -248,6 +250,7 @@ impl Operation {
         Operation::MmaU8,
         Operation::Permute,
         Operation::LoadB8,
+        Operation::StoreB8,
     ];
 }
 
@@ -792,6 +795,9 @@ pub const STORE_B16: Ptx = Ptx::effect(
     "grr",
     "{ .reg .pred p; .reg .b16 l, h; mov.b32 {l, h}, $1; setp.ne.b32 p, $2, 0; @p st.global.b16 [$0], l; }",
 );
+/// The lowest byte of a word.
+pub const STORE_B8: Ptx =
+    Ptx::effect(Operation::StoreB8, "grr", "{ .reg .pred p; setp.ne.b32 p, $2, 0; @p st.global.b8 [$0], $1; }");
 /// A word.
 pub const STORE_B32: Ptx =
     Ptx::effect(Operation::StoreB32, "grr", "{ .reg .pred p; setp.ne.b32 p, $2, 0; @p st.global.b32 [$0], $1; }");

@@ -620,6 +620,7 @@ extern "C" fn ptx(operation: u32, operands: *const u64, results: *mut u32) {
         }
         Operation::StoreF32 | Operation::StoreB32 => state.store(&mine, 1, 4),
         Operation::StoreB16 => state.store(&mine, 1, 2),
+        Operation::StoreB8 => state.store(&mine, 1, 1),
         Operation::StoreF32Pair => state.store(&mine, 2, 4),
         // What they order is in order here.
         Operation::BarrierFence

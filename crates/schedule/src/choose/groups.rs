@@ -106,16 +106,20 @@ impl Choice<'_> {
                 _ => None,
             }
         };
-        let results = [DType::BF16, DType::F16, DType::F32, c.acc];
         let [a, b] = [factor(c.a), factor(c.b)];
-        let multiplies = a.is_some_and(|a| self.target.multiplies(a, c.acc)) && a == b;
         let known = k.axes.iter().all(|axis| axis.extent.as_const().is_some());
         let alone = matches!(&k.stages[stage].body, Body::Reduce { axes, .. } if axes[..] == [c.k]);
         let outs = &k.stages[k.stages.len() - 1].outs;
-        let stored =
-            matches!(&outs[..], [Out::Param { param, .. }] if results.contains(&k.params[param.index()].dtype));
+        let out = match &outs[..] {
+            [Out::Param { param, .. }] => Some(k.params[param.index()].dtype),
+            _ => None,
+        };
+        let multiplies = match (a, b, out) {
+            (Some(a), Some(b), Some(out)) => a == b && self.target.multiplies(a, c.acc, out),
+            _ => false,
+        };
         let work: i64 = [c.m, c.n, c.k].iter().map(|axis| extent(k, *axis)).fold(1, i64::saturating_mul);
-        multiplies && known && alone && stored && work >= groups::WORTH_A_KERNEL
+        multiplies && known && alone && work >= groups::WORTH_A_KERNEL
     }
 
     /// Whether a product of f32 is so small that a kernel's tiles would leave most of the GPU idle, and dot products of rows in

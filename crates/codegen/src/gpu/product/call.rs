@@ -137,8 +137,7 @@ pub fn whole(
     let (cores, warpgroups) = (target.cores as u64, target.cpu == "sm_90");
     let groups = found.group < batch;
     let sums = if found.dtype.is_int() { DType::I32 } else { DType::F32 };
-    let stored = matches!(out, DType::BF16 | DType::F16 | DType::F32) || out == sums;
-    let types = stored && target.multiplies(found.dtype, sums) && !(groups && has_warpgroups_only(found.dtype));
+    let types = target.multiplies(found.dtype, sums, out) && !(groups && has_warpgroups_only(found.dtype));
     let small = [batch, m, n, k].iter().all(|n| *n < i64::from(i32::MAX / 2));
     let work = m.saturating_mul(n).saturating_mul(k).saturating_mul(batch);
     if !types || c.inner != 1 || !small || work < WORTH {
@@ -281,16 +280,19 @@ impl Value {
         let phase = &lowered.phases[0];
         let out = lowered.params[found.operands[2].param.index()].dtype;
         let is_sum = |e: ExprId| matches!(phase.exprs.get(e), Expr::Load { from: Mem::Temp(t, 0), valid: None, .. } if found.sums.contains(t));
-        // The kernel rounds what it is given.
+        // The kernel rounds what it is given, but for bytes.
         let value = match phase.exprs.get(found.value) {
-            Expr::Cast(to, value) if *to == out && phase.exprs.dtype(*value) == DType::F32 => *value,
+            Expr::Cast(to, value) if *to == out && !super::is_byte(out) && phase.exprs.dtype(*value) == DType::F32 => {
+                *value
+            }
             _ => found.value,
         };
         if is_sum(value) {
             return Ok(Some(None));
         }
         let counters = found.batch.iter().map(|(var, _)| var).chain([&found.rows, &found.columns]).cloned().collect();
-        let [sums, made] = [found.dtype.is_int(), out == DType::I32].map(|is| if is { DType::I32 } else { DType::F32 });
+        let sums = if found.dtype.is_int() { DType::I32 } else { DType::F32 };
+        let made = if out == DType::I32 || super::is_byte(out) { out } else { DType::F32 };
         let (gives, given) = (Gives::Value(value, made), &[(&found.sums[..], sums)]);
         let wanted = Wanted { name: "value", exprs: &phase.exprs, gives, given, counters };
         let Some((parts, text)) = part::parts(lowered, &[wanted], target, runner)? else { return Ok(None) };

@@ -121,7 +121,7 @@ pub trait Epilogue {
         false
     }
 
-    /// Writes what is made of a sum, and gives that as a `float`; where C is of i32, the bits of one. Of an epilogue that does not
+    /// Writes what is made of a sum, and gives that as a `float`; where C is of i32 or bytes, their bits. Of an epilogue that does not
     /// store, it may be called for elements past the edges; row and column are then those of the last element.
     fn apply(&self, body: &mut Body, element: Element) -> String;
 }
@@ -270,9 +270,16 @@ pub fn render(product: &Product, tile: &Tile, epilogue: &dyn Epilogue, runner: R
     }
 }
 
+/// Whether elements of C are bytes, which epilogues make: the kernel rounds to floats of 16 bits only.
+fn is_byte(out: DType) -> bool {
+    matches!(out, DType::I8 | DType::U8 | DType::F8E4M3 | DType::F8E5M2)
+}
+
 /// Whether sums can become elements of C: of integers as they are, or by an epilogue.
 fn has_result(product: &Product) -> bool {
-    matches!(product.out, DType::BF16 | DType::F16 | DType::F32) || product.out == product.sums()
+    matches!(product.out, DType::BF16 | DType::F16 | DType::F32)
+        || product.out == product.sums()
+        || is_byte(product.out)
 }
 
 /// A sum as what an epilogue is given.

@@ -148,10 +148,15 @@ impl Results<'_> {
     }
 }
 
-/// Two values of 16 bits in a word; none of f32, or of i32, whose bits are those of floats.
+/// Two values of 8 or 16 bits in a word; none of f32, or of i32, whose bits are those of floats.
 fn word(body: &mut Body, out: DType, values: &[String; 2]) -> Option<String> {
     match out {
         DType::F32 | DType::I32 => None,
+        out if super::is_byte(out) => {
+            let [low, high] = [0, 1].map(|i| body.value(format_args!("bitcast float {} to i32", values[i])));
+            let high = body.shl(high, 8);
+            Some(body.value(format_args!("or i32 {low}, {high}")))
+        }
         DType::F16 => Some(body.ask(&ptx::PACK_F16, &[&values[1], &values[0]])),
         _ => Some(body.ask(&ptx::PACK_BF16, &[&values[1], &values[0]])),
     }
@@ -167,19 +172,21 @@ fn store_pair(body: &mut Body, out: DType, row: &str, at: &str, values: &[String
     let word = word(body, out, values);
     let second = super::element_of(body, out, &first, "1");
     let number = |body: &mut Body, bit: &str| body.value(format_args!("zext i1 {bit} to i32"));
+    let (store, store_one) =
+        if out.bytes() == 1 { (&ptx::STORE_B16, &ptx::STORE_B8) } else { (&ptx::STORE_B32, &ptx::STORE_B16) };
     match (word, aligned) {
         (Some(word), true) => {
             let not = body.value(format_args!("xor i1 {both}, true"));
             let alone = body.both(&one, &not);
             let (both, alone) = (number(body, &both), number(body, &alone));
-            body.run(&ptx::STORE_B32, &[&first, &word, &both]);
-            body.run(&ptx::STORE_B16, &[&first, &word, &alone]);
+            body.run(store, &[&first, &word, &both]);
+            body.run(store_one, &[&first, &word, &alone]);
         }
         (Some(word), false) => {
             let (both, one) = (number(body, &both), number(body, &one));
-            body.run(&ptx::STORE_B16, &[&first, &word, &one]);
-            let upper = body.shr(&word, 16);
-            body.run(&ptx::STORE_B16, &[&second, &upper, &both]);
+            body.run(store_one, &[&first, &word, &one]);
+            let upper = body.shr(&word, 8 * out.bytes());
+            body.run(store_one, &[&second, &upper, &both]);
         }
         (None, true) => {
             let not = body.value(format_args!("xor i1 {both}, true"));
