@@ -267,7 +267,7 @@ temp s0_acc: f32[1] register
     #[test]
     fn bytes_are_summed_in_integers_or_floats_that_hold_their_products() {
         let integers = PLAIN.replace("bf16[3, 64, 96]", "i8[3, 64, 96]").replace("bf16[96, 128]", "i8[96, 128]");
-        let integers = integers.replace("f32", "i32");
+        let integers = integers.replace("f32(0.0)", "i32(0)").replace("f32", "i32");
         assert_eq!(product(&integers).map(|found| found.dtype), Some(DType::I8));
         assert_eq!(product(&integers.replace("i8[", "u8[")).map(|found| found.dtype), Some(DType::U8));
         let floats = PLAIN.replace("bf16[3, 64, 96]", "f8e4m3[3, 64, 96]").replace("bf16[96, 128]", "f8e4m3[96, 128]");
