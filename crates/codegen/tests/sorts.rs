@@ -35,7 +35,7 @@ fn loops(dtype: &str, rows: i64, points: i64, places: i64, positions: bool) -> L
 /// Keys, of which many are alike in some of their digits.
 fn keys(dtype: DType, count: usize) -> HostBuffer {
     let mixed = |i: u64| (i + 7).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(23);
-    let key = |i: u64| if i % 5 == 0 { -1 } else { (mixed(i) & mixed(3 * i) & 0x7F1F_3FFF_0F7F_FF7F) as i64 };
+    let key = |i: u64| if i.is_multiple_of(5) { -1 } else { (mixed(i) & mixed(3 * i) & 0x7F1F_3FFF_0F7F_FF7F) as i64 };
     HostBuffer::from_i64(dtype, (0..count as u64).map(key))
 }
 
