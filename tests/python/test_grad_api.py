@@ -406,6 +406,33 @@ def test_what_is_assigned_before_it_is_computed_lets_earlier_steps_go(read: bool
     assert live[1] - live[0] < 64 * 64 * 4
 
 
+@pytest.mark.parametrize("size", [8, 64, 300])
+@pytest.mark.parametrize("way", ["-=", "sub_", "assign", "detach"])
+def test_steps_by_hand_let_earlier_ones_go_where_only_the_loss_is_read(way: str, size: int) -> None:
+    w = svod.Tensor(np.ones((size, size), np.float32)).requires_grad_()
+    live = []
+    for step in range(40):
+        loss = w.square().mean()
+        loss.backward()
+        loss.item()
+        assert w.grad is not None
+        with svod.no_grad():
+            if way == "-=":
+                w -= 1e-4 * w.grad
+            elif way == "sub_":
+                w.sub_(1e-4 * w.grad)
+            elif way == "assign":
+                w.assign(w - 1e-4 * w.grad)
+        if way == "detach":
+            w = (w - 1e-4 * w.grad).detach().requires_grad_()
+        w.grad = None
+        if step in (10, 39):
+            gc.collect()
+            live.append(svod.memory()["CPU"]["live"])
+    assert live[1] - live[0] < 4 * size * size * 4
+    np.testing.assert_allclose(w.detach().numpy(), (1 - 2e-4 / size**2) ** 40, rtol=1e-5)
+
+
 def test_assignment_to_what_requires_a_gradient() -> None:
     w = tensor(1, 2).requires_grad_()
     with pytest.raises(svod.ArgumentError, match="no_grad"):

@@ -108,12 +108,11 @@ pub(crate) fn kept(graph: &Graph, config: &PrepareConfig) -> Result<Vec<NodeInde
     for at in (0..graph.len()).rev() {
         let (node, fact) = (&graph.nodes()[at], facts[at]);
         let named = fact.named || node.is_named();
-        let shared = elsewhere.get(at) == Some(&true) && (node.runs() > 0 || passes(node.op()));
+        let shared = elsewhere.get(at) == Some(&true) && (node.runs() > 0 || passes(node));
         // What earlier runs computed is made of what they computed for it.
-        let mut again =
-            (fact.again || shared) && (fact.is_root || passes(node.op())) || !passes(node.op()) && node.runs() == 0;
+        let mut again = (fact.again || shared) && (fact.is_root || passes(node)) || !passes(node) && node.runs() == 0;
         let wanted = fact.part > 0.0 && (!apart || node.place().is_some());
-        if fact.lasting && fact.found && wanted && !fact.is_root && !passes(node.op()) && !node.is_value() {
+        if fact.lasting && fact.found && wanted && !fact.is_root && !passes(node) && !node.is_value() {
             let (own, beyond) = (bytes(node), (fact.cost - fact.dear) * (1.0 - fact.part));
             let small = own <= SMALL && beyond <= WHOLE;
             let spares = small || 2.0 * own <= fact.cost && beyond <= WHOLE * f64::from(node.runs());
@@ -140,7 +139,7 @@ pub(crate) fn kept(graph: &Graph, config: &PrepareConfig) -> Result<Vec<NodeInde
             let below = &mut facts[source as usize];
             below.again |= again;
             below.part = below.part.max(fact.part * part);
-            below.named |= named && passes(node.op());
+            below.named |= named && passes(node);
         }
     }
     if total <= LONG || apart {
@@ -226,7 +225,7 @@ fn other_results(node: &UOp) -> Vec<UOp> {
 
 /// Notes that a run computed the values of a graph.
 pub(crate) fn note_run(graph: &Graph) {
-    graph.nodes().iter().filter(|node| !passes(node.op()) && !node.is_value()).for_each(UOp::note_run);
+    graph.nodes().iter().filter(|node| !passes(node) && !node.is_value()).for_each(UOp::note_run);
 }
 
 /// What is known from below; none where the graph has variables.
@@ -251,7 +250,7 @@ fn facts(graph: &Graph) -> Option<Facts> {
             Op::Loop(body, _) if !body.key().bindings.is_empty() => false,
             _ => below().all(|f| f.lasting),
         };
-        let ran = !passes(node.op()) && !node.is_value() && node.runs() > 0;
+        let ran = !passes(node) && !node.is_value() && node.runs() > 0;
         let steps = below().map(|f| f.steps).max().unwrap_or(0) + u32::from(ran);
         let given = node.place().is_some() || matches!(node.op(), Op::Rand(_) | Op::Leaf(_)) || is_step(node.op());
         let found = given || steps >= STEPS || below().any(|f| f.found);
@@ -289,11 +288,30 @@ fn own_cost(node: &UOp, sources: &[NodeIndex], graph: &Graph) -> f64 {
 }
 
 /// Whether a node has the elements of its operand, so that the operand is kept in its place. A value whose derivative is given
-/// holds what that is taken by, and lets go of it where it is kept itself.
-fn passes(op: &Op) -> bool {
+/// holds what that is taken by, and lets go of it where it is kept itself; so does a detached one, of what its operand is made of.
+fn passes(node: &UOp) -> bool {
+    holds_the_same(node.op()) && !ends_history(node)
+}
+
+fn holds_the_same(op: &Op) -> bool {
     let moved = matches!(op, Op::Contiguous | Op::After | Op::Multi(_) | Op::Part(..));
     let is_mark = op.is_mark() && !matches!(op, Op::Derived(..));
     op.is_movement() || is_mark || moved || matches!(op, Op::Leaf(_) | Op::Const(_) | Op::Range(_))
+}
+
+/// Whether a node detaches a value that is yet to be computed, and that has no name of its own.
+fn ends_history(node: &UOp) -> bool {
+    let mut below = node.source().filter(|_| matches!(node.op(), Op::Detach));
+    while let Some(value) = below {
+        if value.is_named() || value.is_value() {
+            return false;
+        }
+        if !holds_the_same(value.op()) {
+            return true;
+        }
+        below = value.source();
+    }
+    false
 }
 
 /// Whether a node is one of the results of what is no kernel.
