@@ -114,7 +114,8 @@ def run(name: str, program: Program, shapes: list[tuple[int, ...]], first: bool)
     with svod.PrepareConfig(threads=1):
         found = program(*map(svod.from_numpy, beside)).numpy()
         expected = program(*map(svod.Tensor, arrays)).numpy()
-    np.testing.assert_array_equal(found, expected, err_msg=name)
+    # A shape that was met before has kernels of any extent, which may add in another order.
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4, err_msg=name)
 
 
 def main(kind: str) -> None:

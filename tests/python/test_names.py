@@ -281,10 +281,11 @@ def test_what_libraries_order_otherwise_goes_by_name() -> None:
     x = svod.Tensor(X)
     # As PyTorch has it, the divisor: `keepdim` of other folds is behind it.
     np.testing.assert_array_equal(x.std(0, False).numpy(), x.std(0, correction=0).numpy())
-    # NumPy's functions, whose default is another divisor, do not say which is meant.
+    # Functions too take a flag behind the axis for it, whatever their default.
     for function in (svod.std, svod.var):
-        with pytest.raises(TypeError):
-            function(x, 0, True)
+        for unbiased in (False, True):
+            found = function(x, 0, unbiased)
+            np.testing.assert_array_equal(found.numpy(), function(x, 0, correction=int(unbiased)).numpy())
 
 
 @pytest.mark.parametrize("spelling", [float, "float", np.float64, "float64", svod.float64, np.dtype(float)])

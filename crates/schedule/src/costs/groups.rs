@@ -27,6 +27,12 @@ impl Extents {
         waits.max(self.work() as f64 / groups::PRODUCTS_OF_NS)
     }
 
+    /// Nanoseconds that dot products of rows in memory take, by what caches give.
+    pub fn by_dots(self) -> f64 {
+        let read = self.work() as f64 * 8.0 / groups::DOTS as f64;
+        groups::NS_OF_LAUNCH + read / groups::BYTES_OF_NS
+    }
+
     /// Nanoseconds that a kernel of tiles takes, for which so many bytes are written, by so many kernels, before.
     pub fn by_tiles(self, bytes: i64, kernels: usize) -> f64 {
         let along = |n: i64| (n as f64 / groups::TILE).ceil();

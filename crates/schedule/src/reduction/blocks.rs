@@ -253,16 +253,6 @@ fn scatter_in_parts(node: &UOp, axis: usize, by: Monoid, count: i64) -> Result<O
     Ok(Some(UOp::alu(op, &[base.clone(), total])?))
 }
 
-/// Whether a factor's elements are floats of 16 bits, wherever they lie.
-pub(super) fn of_half_words(factor: &UOp) -> bool {
-    let mut node = factor.clone();
-    while node.op().is_movement() || matches!(node.op(), Op::Cast(DType::F32)) {
-        let Some(source) = node.source() else { return false };
-        node = source;
-    }
-    matches!(node.dtype(), DType::BF16 | DType::F16)
-}
-
 /// Whether a factor is windows, wherever they lie.
 fn is_of_windows(factor: &UOp) -> bool {
     let mut node = factor.clone();

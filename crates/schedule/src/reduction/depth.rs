@@ -9,7 +9,7 @@
 //! has more multiprocessors than the product has tiles, and make one axis of a depth whose axes do not follow one another in
 //! memory, as sentences and tokens of a text whose heads are apart do not: a kernel of tiles has one.
 
-use super::blocks::{blocks, constant, of_half_words, shape};
+use super::blocks::{blocks, constant, shape};
 use crate::costs::groups::Extents;
 use crate::costs::limits::{groups, products, registers, tasks};
 use svod_dtype::{Const, DType};
@@ -84,15 +84,14 @@ impl Product<'_> {
     /// The same for a kernel of tiles: equal blocks with which all takes least.
     fn blocks_of_groups(&self) -> Option<(usize, i64)> {
         // Kernels for tensor cores divide the depth themselves, and attention of f32 has no kernel.
-        let half = self.factors.iter().filter(|factor| of_half_words(factor)).count();
-        if half == 2 || !self.of.has_tiles() || (half == 1 && self.is_of_attention()) {
+        let narrow = self.factors.iter().filter(|factor| is_narrow(factor)).count();
+        if narrow == 2 || !self.of.has_tiles() || (narrow == 1 && self.is_of_attention()) {
             return None;
         }
         let long: Vec<usize> = self.reduced.iter().copied().filter(|d| self.extents[*d] > 1).collect();
-        let now = match self.is_one_axis(&long) {
-            true => self.of.by_tiles(0, 0),
-            false => self.of.by_loops(),
-        };
+        let loops = if self.is_one_axis(&long) { self.of.by_tiles(0, 0) } else { self.of.by_loops() };
+        let along = matches!(long[..], [axis] if self.factors.iter().all(|factor| is_last(factor, axis)));
+        let now = if along { loops.min(self.of.by_dots()) } else { loops };
         let sums = self.of.batch.saturating_mul(self.of.rows).saturating_mul(self.of.columns);
         let mut best = None;
         let mut least = now;
@@ -104,8 +103,9 @@ impl Product<'_> {
                 let rest: Vec<usize> = long.iter().copied().filter(|d| d != axis || count < n).collect();
                 let bytes = sums.saturating_mul(count).saturating_mul(DType::F32.bytes() as i64);
                 let block = Extents { batch: self.of.batch * count, depth: self.of.depth / count, ..self.of };
-                let time = block.by_tiles(bytes, 1);
-                if time < least && self.is_one_axis(&rest) {
+                // The product's launch, and that of the sum, which waits for it.
+                let time = block.by_tiles(bytes, 2);
+                if time < least && block.has_tiles() && self.is_one_axis(&rest) {
                     (best, least) = (Some((*axis, count)), time);
                 }
             }
@@ -145,30 +145,47 @@ impl Product<'_> {
     }
 }
 
+/// Whether a value is of elements that tensor cores multiply, as far as its conversions and movements tell.
+fn is_narrow(factor: &UOp) -> bool {
+    let mut node = factor.clone();
+    while node.op().is_movement() || matches!(node.op(), Op::Cast(DType::F32)) {
+        let Some(source) = node.source() else { return false };
+        node = source;
+    }
+    node.dtype().is_float() && node.dtype().bytes() <= DType::F16.bytes()
+}
+
 /// Whether one dimension of a value follows another in memory: as far as its permutations, repetitions and shapes tell, below
 /// which elements are in order.
 fn are_joined(value: &UOp, outer: usize, inner: usize) -> bool {
-    let (mut node, mut outer, mut inner) = (value.clone(), outer, inner);
+    let Some((below, [outer, inner])) = in_memory(value, [outer, inner]) else { return false };
+    outer < inner && (outer + 1..inner).all(|d| below.shape()[d] == Size::ONE)
+}
+
+/// Whether elements are side by side along a dimension of a value, likewise.
+fn is_last(value: &UOp, d: usize) -> bool {
+    in_memory(value, [d]).is_some_and(|(below, [d])| (d + 1..below.rank()).all(|d| below.shape()[d] == Size::ONE))
+}
+
+/// The value that permutations, repetitions, conversions and shapes are of, and which of its dimensions these are.
+fn in_memory<const N: usize>(value: &UOp, dims: [usize; N]) -> Option<(UOp, [usize; N])> {
+    let (mut node, mut dims) = (value.clone(), dims);
     while let Some(source) = node.source() {
-        match node.op() {
-            Op::Permute(axes) => (outer, inner) = (axes[outer], axes[inner]),
-            Op::Expand(_) => {
-                let new = node.rank() - source.rank();
-                if outer < new || inner < new {
-                    return false;
-                }
-                (outer, inner) = (outer - new, inner - new);
-            }
-            Op::Cast(_) => {}
-            Op::Reshape(_) => match [outer, inner].map(|d| dimension_below(&node, &source, d)) {
-                [Some(a), Some(b)] => (outer, inner) = (a, b),
-                _ => return false,
-            },
-            _ => break,
+        let below = |d: usize| match node.op() {
+            Op::Permute(axes) => Some(axes[d]),
+            Op::Expand(_) => d.checked_sub(node.rank() - source.rank()),
+            Op::Cast(_) => Some(d),
+            _ => dimension_below(&node, &source, d),
+        };
+        if !matches!(node.op(), Op::Permute(_) | Op::Expand(_) | Op::Cast(_) | Op::Reshape(_)) {
+            break;
+        }
+        for d in &mut dims {
+            *d = below(*d)?;
         }
         node = source;
     }
-    outer < inner && (outer + 1..inner).all(|d| node.shape()[d] == Size::ONE)
+    Some((node, dims))
 }
 
 /// The dimension of a reshape's source that a dimension of it is: of as many elements, after as many.
