@@ -158,18 +158,19 @@ fn is_narrow(factor: &UOp) -> bool {
 /// Whether one dimension of a value follows another in memory: as far as its permutations, repetitions and shapes tell, below
 /// which elements are in order.
 fn are_joined(value: &UOp, outer: usize, inner: usize) -> bool {
-    let Some((below, [outer, inner])) = in_memory(value, [outer, inner]) else { return false };
-    outer < inner && (outer + 1..inner).all(|d| below.shape()[d] == Size::ONE)
+    let Some((below, dims)) = in_memory(value, &[outer, inner]) else { return false };
+    dims[0] < dims[1] && (dims[0] + 1..dims[1]).all(|d| below.shape()[d] == Size::ONE)
 }
 
 /// Whether elements are side by side along a dimension of a value, likewise.
 fn is_last(value: &UOp, d: usize) -> bool {
-    in_memory(value, [d]).is_some_and(|(below, [d])| (d + 1..below.rank()).all(|d| below.shape()[d] == Size::ONE))
+    in_memory(value, &[d])
+        .is_some_and(|(below, dims)| (dims[0] + 1..below.rank()).all(|d| below.shape()[d] == Size::ONE))
 }
 
 /// The value that permutations, repetitions, conversions and shapes are of, and which of its dimensions these are.
-fn in_memory<const N: usize>(value: &UOp, dims: [usize; N]) -> Option<(UOp, [usize; N])> {
-    let (mut node, mut dims) = (value.clone(), dims);
+fn in_memory(value: &UOp, dims: &[usize]) -> Option<(UOp, Vec<usize>)> {
+    let (mut node, mut dims) = (value.clone(), dims.to_vec());
     while let Some(source) = node.source() {
         let below = |d: usize| match node.op() {
             Op::Permute(axes) => Some(axes[d]),
