@@ -116,7 +116,10 @@ def test_one_lazy_tensor_is_realized_by_all() -> None:
             results[i] = (y + 1).numpy() if i % 2 else y.numpy() + 1
 
         in_threads(work)
-        assert all(np.array_equal(r, results[0]) for r in results)
+        # One value to all who read it; what is computed with it in one kernel may round otherwise.
+        assert all(np.array_equal(r, results[0]) for r in results[::2])
+        for r in results[1::2]:
+            np.testing.assert_allclose(r, results[0], rtol=1e-6, atol=1e-6)
 
 
 def test_drop_in_any_order() -> None:
