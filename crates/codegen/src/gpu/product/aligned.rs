@@ -66,12 +66,8 @@ pub(super) fn kernel(runner: Runner) -> Kernel {
         let start = body.offset(start, row, "%stride");
         let source = element_of(body, DType::BF16, "%from", &start);
         let words = copies::loaded(body, DType::BF16, &source, &left);
-        let vector = words.iter().enumerate().fold("poison".to_owned(), |vector, (i, word)| {
-            body.value(format_args!("insertelement <4 x i32> {vector}, i32 {word}, i32 {i}"))
-        });
-        let to = body.wide(&at);
-        let to = body.value(format_args!("getelementptr <4 x i32>, ptr addrspace(1) %to, i64 {to}"));
-        body.line(format_args!("store <4 x i32> {vector}, ptr addrspace(1) {to}, align 16"));
+        let at = body.wide(&at);
+        store(body, &at, &words);
     });
     let entry = "svod_rows_aligned".to_owned();
     let pointers = ["ptr addrspace(1) noalias readonly %from", "ptr addrspace(1) noalias %to"];
@@ -79,15 +75,15 @@ pub(super) fn kernel(runner: Runner) -> Kernel {
     let parameters: Vec<String> = pointers.into_iter().chain(numbers).map(str::to_owned).collect();
     let annotations = [format!("!\"maxntidx\", i32 {THREADS}")];
     let text = body.module(&entry, &parameters, &annotations, 0);
-    let launch = Launch {
-        entry,
-        threads: THREADS,
-        shared: 0,
-        cluster: 1,
-        tile: [1, 1],
-        persistent: false,
-        parameters: Vec::new(),
-        maps: Vec::new(),
-    };
+    let launch = Launch::of_copies(entry, THREADS);
     Kernel { text, processor: "sm_80", runner, out: DType::BF16, launch }
+}
+
+/// Stores 16 bytes, as the chunk of that number.
+pub(super) fn store(body: &mut Body, at: &str, words: &[String]) {
+    let vector = words.iter().enumerate().fold("poison".to_owned(), |vector, (i, word)| {
+        body.value(format_args!("insertelement <4 x i32> {vector}, i32 {word}, i32 {i}"))
+    });
+    let to = body.value(format_args!("getelementptr <4 x i32>, ptr addrspace(1) %to, i64 {at}"));
+    body.line(format_args!("store <4 x i32> {vector}, ptr addrspace(1) {to}, align 16"));
 }

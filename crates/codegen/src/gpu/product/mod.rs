@@ -212,6 +212,12 @@ pub struct Launch {
 }
 
 impl Launch {
+    /// Of a kernel that copies an operand: blocks of so many threads, and nothing else.
+    fn of_copies(entry: String, threads: u32) -> Launch {
+        let (parameters, maps) = (Vec::new(), Vec::new());
+        Launch { entry, threads, shared: 0, cluster: 1, tile: [1, 1], persistent: false, parameters, maps }
+    }
+
     /// Blocks of a launch on a GPU with so many multiprocessors: of a persistent kernel, any multiple of the cluster is
     /// right.
     pub fn blocks(&self, m: u32, n: u32, batch: u32, multiprocessors: u32) -> u32 {

@@ -4,7 +4,7 @@
 //! A thread makes 16 bytes of the depth of four rows. Of matrices whose rows or columns are side by side it reads 16 words, four rows of
 //! one depth each, and exchanges bytes in registers. A warp has 32 rows and a depth of 64, so that what it reads and writes are sectors.
 
-use super::{Kernel, Launch, Layout};
+use super::{Kernel, Launch, Layout, aligned};
 use crate::gpu::body::{Body, element_of};
 use crate::gpu::{Argument, Call, Runner, ptx};
 use svod_dtype::DType;
@@ -101,16 +101,7 @@ impl Matrices {
         let parameters: Vec<String> = pointers.map(str::to_owned).into_iter().chain(numbers).chain(strides).collect();
         let annotations = [format!("!\"maxntidx\", i32 {THREADS}")];
         let text = body.module(&entry, &parameters, &annotations, 0);
-        let launch = Launch {
-            entry,
-            threads: THREADS,
-            shared: 0,
-            cluster: 1,
-            tile: [1, 1],
-            persistent: false,
-            parameters: Vec::new(),
-            maps: Vec::new(),
-        };
+        let launch = Launch::of_copies(entry, THREADS);
         Kernel { text, processor: "sm_80", runner, out: DType::I8, launch }
     }
 
@@ -189,9 +180,5 @@ fn store(body: &mut Body, matrix: &str, (row, depth): (&str, &str), words: &[Str
     let [row, chunk, chunks, rows] = [row, &chunk, &chunks, "%rows"].map(|number| body.wide(number));
     let row = body.offset(row, matrix, rows);
     let at = body.offset(chunk, row, chunks);
-    let vector = words.iter().enumerate().fold("poison".to_owned(), |vector, (i, word)| {
-        body.value(format_args!("insertelement <4 x i32> {vector}, i32 {word}, i32 {i}"))
-    });
-    let to = body.value(format_args!("getelementptr <4 x i32>, ptr addrspace(1) %to, i64 {at}"));
-    body.line(format_args!("store <4 x i32> {vector}, ptr addrspace(1) {to}, align 16"));
+    aligned::store(body, &at, words);
 }
