@@ -183,10 +183,11 @@ fn prepare(
         let of_input = node.parts()?.iter().filter_map(viewed).any(|leaf| input_of_elements(&leaf, &leaves).is_some());
         let value = if of_input { None } else { without_kernel(&node)? };
         if let Some(value) = value.as_ref().filter(|value| **value != node) {
-            tensor.rebind(value.clone());
+            tensor.rebind_from(&node, value.clone());
         }
         roots.push(value.unwrap_or(node));
     }
+    let asked = roots.clone();
     let mut graph = Graph::new(&roots);
     if output::await_runs(&graph)? {
         graph = Graph::new(&roots);
@@ -234,10 +235,10 @@ fn prepare(
         Ok(Output { node: output::handle(node, &plan.output_cells()[parts.clone()])?, parts })
     };
     let outputs = roots.iter().zip(places).map(|(r, p)| follower(r, p)).collect::<Result<Vec<_>>>()?;
-    for ((tensor, root), output) in tensors.iter().zip(&roots).zip(&outputs) {
+    for (((tensor, asked), root), output) in tensors.iter().zip(&asked).zip(&roots).zip(&outputs) {
         if !root.is_memory() {
             output.node.inherit_origin(root);
-            tensor.rebind(output.node.clone());
+            tensor.rebind_from(asked, output.node.clone());
         }
     }
     Ok(Plan { plan, inputs: given, outputs, lookups, flags, computed })

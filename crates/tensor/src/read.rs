@@ -158,12 +158,13 @@ impl Tensor {
         }
     }
 
-    /// The memory of the value, which is computed: once more where another thread has assigned to the tensor meanwhile.
+    /// The memory of the value, which is computed: once more where another thread has assigned to the tensor meanwhile. It may
+    /// have assigned what was there before, which is the same node where that is a constant.
     fn computed(&self) -> Result<UOp> {
         loop {
             let before = self.uop();
             self.compute()?;
-            let now = self.uop();
+            let now = self.in_memory()?;
             if now.is_memory() || now == before {
                 return Ok(now);
             }

@@ -58,7 +58,7 @@ impl Tensor {
         if *node != value {
             // Constants stay constants in other expressions.
             let value = if node.uniform().is_none() { node.force(value)? } else { value };
-            self.rebind(value);
+            self.rebind_from(node, value);
         }
         Ok(())
     }

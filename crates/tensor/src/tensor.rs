@@ -95,7 +95,11 @@ impl Tensor {
     /// is owned by whoever has the node: see [`output`](crate::output). Of a tensor from outside of the function that this
     /// thread traces, what it stands for in that.
     pub fn uop(&self) -> UOp {
-        let node = trace::stands_for(self, self.0.trace, self.present());
+        self.watched(trace::stands_for(self, self.0.trace, self.present()))
+    }
+
+    /// A value of the handle as what derivatives are taken by, if the handle is that.
+    fn watched(&self, node: UOp) -> UOp {
         if node.is_watched() {
             return node;
         }
@@ -139,7 +143,7 @@ impl Tensor {
         }
         let now = latest(&node);
         if now != node {
-            self.rebind_from(&node, &now);
+            self.rebind_from(&node, now.clone());
         }
         now
     }
@@ -356,12 +360,25 @@ impl Tensor {
         }
     }
 
-    /// Rebinds unless another thread has done so since the handle stood for `from`.
-    fn rebind_from(&self, from: &UOp, to: &UOp) {
-        let mut node = self.0.node.write();
-        let old = (**node == *from).then(|| std::mem::replace(&mut *node, Named::new(to.clone())));
-        drop(node);
-        drop(old);
+    /// Makes the handle stand for `to`, which is computed of the node `from` that it was found with, unless another thread
+    /// has assigned to it since. One that follows a plan shows other memory after each run.
+    pub(crate) fn rebind_from(&self, from: &UOp, to: UOp) {
+        loop {
+            let present = UOp::clone(&self.0.node.read());
+            let is_same = present == *from || output::follows(&present);
+            if !is_same && self.watched(latest(&present)).resolved() != from.resolved() {
+                return;
+            }
+            let mut node = self.0.node.write();
+            if **node != present {
+                continue;
+            }
+            let old = std::mem::replace(&mut *node, Named::new(to));
+            drop(node);
+            // Outside of the lock: the last handle to a large graph takes a while.
+            drop(old);
+            return;
+        }
     }
 
     pub(crate) fn shape_arc(&self) -> Shape {

@@ -245,7 +245,7 @@ impl Tensor {
             owner.gather(Some(Tensor::from_uop(sum)));
         }
         if !retain && !create_graph && !self.with_variable(|variable| variable.is_some()) {
-            self.rebind(root.detach()?);
+            self.rebind_from(&root, root.detach()?);
         }
         Ok(())
     }
