@@ -56,6 +56,7 @@ int cuMemAlloc_v2(Address *address, size_t bytes) {
     IN_CONTEXT
     void *block = NULL;
     if (bytes > (size_t)1 << 32 || posix_memalign(&block, 256, bytes)) return 2;
+    memset(block, 0, bytes);
     *address = (Address)(uintptr_t)block;
     return 0;
 }
@@ -69,7 +70,8 @@ int cuMemcpyHtoDAsync_v2(Address to, const void *from, size_t bytes, void *strea
 }
 
 int cuMemcpyDtoHAsync_v2(void *to, Address from, size_t bytes, void *stream) {
-    IN_CONTEXT memcpy(to, (void *)(uintptr_t)from, bytes);
+    IN_CONTEXT TELL("read of %zu bytes", bytes);
+    memcpy(to, (void *)(uintptr_t)from, bytes);
     return 0;
 }
 

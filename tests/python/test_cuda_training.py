@@ -399,3 +399,50 @@ def test_steps_follow_pytorch():
         wanted.backward()
         optimizers[0].step()
         assert step(x, y).item() == pytest.approx(wanted.item(), rel=1e-4)
+
+
+@pytest.mark.parametrize("given", ["memory", "computed"])
+def test_a_step_with_a_label_out_of_range_changes_nothing(given):
+    """Labels on the GPU are looked at there, while the step runs: weights and state stay as they were."""
+    w = on(data(6, 4)).requires_grad_()
+    optimizer = svod.optim.Adam([w], lr=0.1)
+
+    @svod.jit
+    def step(labels: svod.Tensor) -> svod.Tensor:
+        optimizer.zero_grad()
+        loss = F.cross_entropy(w[labels], labels % 4)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    def labels(last: int) -> Any:
+        there = on(np.array([0, 5, -6, last]))
+        return there if given == "memory" else there + 0
+
+    for _ in range(3):
+        step(labels(3))
+    before, state = w.numpy(), str(optimizer.state_dict())
+    for wrong in (6, -7):
+        with pytest.raises(svod.Error, match=f"{wrong}|outside"):
+            step(labels(wrong))
+    np.testing.assert_array_equal(w.numpy(), before)
+    assert str(optimizer.state_dict()) == state
+    step(labels(3))
+    assert (w.numpy() != before).any()
+
+
+def test_a_plan_of_lookups_says_which_index_is_outside():
+    table, wanted = on(data(5, 3)), data(5, 3)
+    index = on(np.array([0, 1, -1]))
+    plan = (table[index] * 2).prepare(inputs=[index])
+    plan.execute()
+    np.testing.assert_array_equal(plan.outputs[0].numpy(), 2 * wanted[[0, 1, -1]])
+    for wrong in (on(np.array([0, 5, 1])), np.array([0, 5, 1])):
+        with pytest.raises(svod.Error, match="5"):
+            plan.execute(wrong)
+    plan.execute(on(np.array([4, 4, 2])))
+    np.testing.assert_array_equal(plan.outputs[0].numpy(), 2 * wanted[[4, 4, 2]])
+    first = plan.run(on(np.array([3, 0, 0])))[0]
+    np.testing.assert_array_equal(first.numpy(), 2 * wanted[[3, 0, 0]])
+    with pytest.raises(svod.Error, match="-6"):
+        plan.run(on(np.array([-6, 0, 0])))

@@ -119,6 +119,37 @@ for _ in range(12):
         assert not [line for line in step if line.startswith("copy")], step
 
 
+@pytest.mark.parametrize("labels", ["np.array([1, 2, 3, 0])", "svod.Tensor([1, 2, 3, 0], device='CUDA').realize()"])
+def test_a_step_waits_for_no_more_than_the_check_of_its_labels(run, labels):
+    """What follows the check is handed over at once; labels from the host are looked at there."""
+    program = f"""
+import sys
+import svod.nn.functional as F
+svod.set_default_device("CUDA")
+model = svod.nn.Sequential(svod.nn.Embedding(8, 16), svod.nn.Linear(16, 16), svod.nn.Linear(16, 4))
+model.requires_grad_()
+optimizer = svod.optim.AdamW(model.parameters(), lr=1e-3)
+@svod.jit
+def step(labels):
+    optimizer.zero_grad()
+    loss = F.cross_entropy(model(labels), labels)
+    loss.backward()
+    optimizer.step()
+    return loss
+for _ in range(12):
+    step({labels})
+    print("step", file=sys.stderr, flush=True)
+"""
+    _, told = run(program)
+    for step in [part.splitlines() for part in told.split("step\n")][-5:-1]:
+        done = [line.split()[0] for line in step if line.startswith(("launch", "graph", "read"))]
+        if labels.startswith("np"):
+            assert "read" not in done, step
+        else:
+            last = len(done) - 1 - done[::-1].index("read")
+            assert done[:last] == ["graph", "read"] and len(done[last + 1 :]) >= 2, step
+
+
 EXPORTER = """
 class Exporter:
     def __init__(self, of):

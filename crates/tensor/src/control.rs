@@ -235,7 +235,9 @@ impl Made {
         let (lookups, flags) = Lookups::of_body(&Graph::new(&results))?;
         let failed = move |flag: usize| -> Arc<dyn std::error::Error + Send + Sync> {
             let one = |at| Ok(vec![u8::from(at == flag)]);
-            Arc::new(lookups.check_flags(one).err().unwrap_or(TensorError::value(op, "an index that is out of range")))
+            Arc::new(
+                lookups.check_flags(&[], one).err().unwrap_or(TensorError::value(op, "an index that is out of range")),
+            )
         };
         Ok(Made { results, flags, failed: Arc::new(failed) })
     }

@@ -2,7 +2,8 @@
 //!
 //! What is known when an operation is built is checked there. This file checks, for a whole graph,
 //! what became known since, what a plan's inputs are given, and, by an extra output of the plan for
-//! each lookup that may go wrong, what the plan computes.
+//! each lookup that may go wrong, what the plan computes. Of an input on another device such an output tells, too: to
+//! read its content would wait for all that the device is at work on.
 
 use std::collections::HashMap;
 
@@ -13,7 +14,7 @@ use svod_ir::graph::walk::NodeIndex;
 use svod_ir::graph::{Graph, Leaf, Op, Origin, UOp};
 use svod_ir::kernel::Monoid;
 use svod_ir::size::Size;
-use svod_runtime::Memory;
+use svod_runtime::{Feed, Memory};
 
 use crate::error::{Result, TensorError};
 use crate::extremes;
@@ -24,12 +25,22 @@ use crate::tensor::Tensor;
 /// The lookups of a graph that remain to be checked.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lookups {
-    /// By slot of the plan's input that holds the indices.
-    inputs: Vec<(usize, Lookup)>,
+    /// Those by indices that an input of the plan holds.
+    inputs: Vec<Given>,
     /// By the position of the extra output that tells of it.
     computed: Vec<(usize, Lookup)>,
     /// Number of extra outputs.
     flags: usize,
+}
+
+/// A lookup by what an input is given.
+#[derive(Clone, Debug)]
+struct Given {
+    /// The input's slot.
+    slot: usize,
+    lookup: Lookup,
+    /// The position of the extra output that tells of it, where the input is on another device than the host.
+    flag: Option<usize>,
 }
 
 #[derive(Clone, Debug)]
@@ -78,15 +89,19 @@ impl Lookups {
             }
             let line = origins.get_or_insert_with(|| graph.origins())[at].cloned();
             let op = if matches!(node.op(), Op::Scatter(..)) { "write" } else { "lookup" };
-            let lookup = |wraps| Lookup { op, axis, extent: extent.clone(), wraps, line };
+            let lookup = |wraps| Lookup { op, axis, extent: extent.clone(), wraps, line: line.clone() };
+            let mut given = None;
             if let Some((at, wraps)) = origin(graph, sources[1])
                 && let Op::Leaf(leaf) = graph.nodes()[at as usize].op()
             {
                 if let Some(slot) = inputs.iter().position(|l| l == leaf) {
-                    lookups.inputs.push((slot, lookup(wraps)));
-                    continue;
-                }
-                if is_known(leaf) && !is_body {
+                    let of_input = Given { slot, lookup: lookup(wraps), flag: None };
+                    if leaf.data().device().is_host() {
+                        lookups.inputs.push(of_input);
+                        continue;
+                    }
+                    given = Some(of_input);
+                } else if is_known(leaf) && !is_body {
                     lookup(wraps).check(extremes::of_leaf(leaf)?.into_iter().flatten())?;
                     continue;
                 }
@@ -109,25 +124,25 @@ impl Lookups {
                 flags.push(flag);
                 flags.len() - 1
             });
-            lookups.computed.push((at, lookup));
+            match given {
+                Some(given) => lookups.inputs.push(Given { flag: Some(at), ..given }),
+                None => lookups.computed.push((at, lookup)),
+            }
         }
         lookups.flags = flags.len();
         Ok((lookups, flags))
     }
 
-    /// Checks the content that an input of the plan is to be given.
-    pub(crate) fn check_input(&self, slot: usize, dtype: DType, content: &[u8]) -> Result<()> {
-        let mut lookups = self.inputs.iter().filter(|(s, _)| *s == slot).peekable();
-        if lookups.peek().is_none() {
-            return Ok(());
+    /// Checks what an input of the plan is to be given, as far as it is on the host.
+    pub(crate) fn check_input(&self, slot: usize, dtype: DType, feed: Feed) -> Result<()> {
+        let lookups = || self.inputs.iter().filter(|given| given.slot == slot);
+        match feed {
+            Feed::Bytes(bytes) if lookups().next().is_some() => check_content(lookups(), dtype, bytes),
+            Feed::Buffer(buffer) if lookups().any(|given| given.flag.is_none()) => {
+                buffer.with_bytes(|bytes| check_content(lookups(), dtype, bytes))?
+            }
+            _ => Ok(()),
         }
-        let Some(extremes) = extremes::of_bytes(dtype, content) else { return Ok(()) };
-        lookups.try_for_each(|(_, lookup)| lookup.check(extremes.into_iter()))
-    }
-
-    /// Whether [`Lookups::check_input`] looks at the content of a slot.
-    pub(crate) fn checks_input(&self, slot: usize) -> bool {
-        self.inputs.iter().any(|(s, _)| *s == slot)
     }
 
     /// Number of extra outputs.
@@ -135,19 +150,43 @@ impl Lookups {
         self.flags
     }
 
-    /// Checks the extra outputs after a run.
-    pub(crate) fn check_flags(&self, flag: impl Fn(usize) -> Result<Vec<u8>>) -> Result<()> {
-        for (at, lookup) in &self.computed {
-            if flag(*at)?.iter().any(|byte| *byte != 0) {
-                let Lookup { op, axis, ref extent, ref line, .. } = *lookup;
-                return Err(TensorError::ComputedIndex { op, axis, extent: extent.clone(), line: line.clone() });
+    /// Checks the extra outputs of a run that was given these, once they are written.
+    pub(crate) fn check_flags(&self, feeds: &[Feed], flag: impl Fn(usize) -> Result<Vec<u8>>) -> Result<()> {
+        let mut known = vec![None; self.flags];
+        let mut is_outside = |at: usize| -> Result<bool> {
+            if known[at].is_none() {
+                known[at] = Some(flag(at)?.iter().any(|byte| *byte != 0));
             }
+            Ok(known[at] == Some(true))
+        };
+        for given in &self.inputs {
+            let (feed, Some(at)) = (feeds.get(given.slot), given.flag) else { continue };
+            // What comes from the host was looked at there.
+            if matches!(feed, Some(Feed::Bytes(_))) || !is_outside(at)? {
+                continue;
+            }
+            if let Some(Feed::Buffer(buffer)) = feed {
+                buffer.with_bytes(|bytes| check_content([given].into_iter(), buffer.dtype(), bytes))??;
+            }
+            return Err(given.lookup.computed());
         }
-        Ok(())
+        self.computed.iter().try_for_each(|(at, lookup)| if is_outside(*at)? { Err(lookup.computed()) } else { Ok(()) })
     }
 }
 
+/// Checks lookups by indices of this type, whose bytes are given.
+fn check_content<'a>(mut lookups: impl Iterator<Item = &'a Given>, dtype: DType, content: &[u8]) -> Result<()> {
+    let Some(extremes) = extremes::of_bytes(dtype, content) else { return Ok(()) };
+    lookups.try_for_each(|given| given.lookup.check(extremes.into_iter()))
+}
+
 impl Lookup {
+    /// The error of an index which nobody knows.
+    fn computed(&self) -> TensorError {
+        let Lookup { op, axis, ref extent, ref line, .. } = *self;
+        TensorError::ComputedIndex { op, axis, extent: extent.clone(), line: line.clone() }
+    }
+
     fn check(&self, mut indices: impl Iterator<Item = i128>) -> Result<()> {
         let Some(extent) = self.extent.upper_bound().map(i128::from) else { return Ok(()) };
         let least = if self.wraps { -extent } else { 0 };

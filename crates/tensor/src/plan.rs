@@ -217,7 +217,7 @@ fn prepare(
         let (input, output) = (one(&given.get(*input)?.parts)?, one(places.get(of)?)?);
         is_sole.then_some(Donation { input, output })
     };
-    let checks = places.get(distinct.len()).map_or(all.len(), |first| first.start);
+    let checks = places.get(distinct.len()).map(|first| first.start);
     let donated = Donated { pairs: written.iter().filter_map(pair).collect(), checks };
     let plan = Context::global().plan_writing(&all, &leaves, &donated, &config.clone().for_plan())?;
     let computed = Computed::new(&roots, &leaves, config).map(Arc::new);
@@ -370,7 +370,7 @@ impl Plan {
             let done = self.plan.execute_with(inputs, variables);
             return done.map_err(|error| self.explained(error.into(), inputs, variables));
         }
-        let done = self.plan.execute_accepted(inputs, variables, |read| self.check_flags(read));
+        let done = self.plan.execute_accepted(inputs, variables, |read| self.check_flags(inputs, read));
         done.map_err(|error| self.explained(error, inputs, variables))
     }
 
@@ -379,7 +379,7 @@ impl Plan {
     /// possible; see [`ExecutionPlan::call`].
     pub fn call_feeds(&self, inputs: &[Feed], variables: &[(&str, i64)]) -> Result<Vec<Tensor>> {
         self.check_feeds(inputs)?;
-        let fresh = self.plan.call_accepted(inputs, variables, |read| self.check_flags(read));
+        let fresh = self.plan.call_accepted(inputs, variables, |read| self.check_flags(inputs, read));
         let fresh = fresh.map_err(|error| self.explained(error, inputs, variables))?;
         self.joined(fresh.into_iter().map(|(buffer, extents)| {
             Tensor::from_buffer(Arc::new(buffer), LeafClass::Data, &extents).map(|leaf| leaf.uop())
@@ -397,14 +397,15 @@ impl Plan {
     ) -> Result<Vec<Tensor>> {
         self.check_feeds(inputs)?;
         let mut taken: FxHashMap<usize, Taken> = FxHashMap::default();
+        let by_part: FxHashMap<usize, &Tensor> =
+            written.iter().filter_map(|&(at, tensor)| Some((self.outputs.get(at)?.parts.start, tensor))).collect();
         let take = |output: usize, given: &Buffer| {
-            let of = written.iter().find(|(at, _)| self.outputs.get(*at).is_some_and(|o| o.parts.start == output));
-            let Some(found) = of.and_then(|(_, tensor)| Taken::new(tensor, given)) else { return false };
+            let Some(found) = by_part.get(&output).and_then(|tensor| Taken::new(tensor, given)) else { return false };
             taken.insert(output, found);
             true
         };
         // SAFETY: what is taken is locked until after the call, and no other handle, node or buffer leads to its memory.
-        let fresh = unsafe { self.plan.call_writing(inputs, variables, |read| self.check_flags(read), take) };
+        let fresh = unsafe { self.plan.call_writing(inputs, variables, |read| self.check_flags(inputs, read), take) };
         let fresh = fresh.map_err(|error| self.explained(error, inputs, variables))?;
         self.joined(fresh.into_iter().enumerate().map(|(output, fresh)| match fresh {
             Some((buffer, extents)) => Ok(Tensor::from_buffer(Arc::new(buffer), LeafClass::Data, &extents)?.uop()),
@@ -432,7 +433,7 @@ impl Plan {
     /// [`Plan::execute_feeds`], one kernel at a time.
     pub fn execute_feeds_profiled(&self, inputs: &[Feed], variables: &[(&str, i64)]) -> Result<Profile> {
         self.check_feeds(inputs)?;
-        self.plan.profiled(inputs, variables, |read| self.check_flags(read))
+        self.plan.profiled(inputs, variables, |read| self.check_flags(inputs, read))
     }
 
     /// [`Plan::set_input`] with memory, of one of the inputs' parts, and all variables of its extents.
@@ -552,12 +553,7 @@ impl Plan {
             let message = format!("input {i} was given, but the plan has {}", self.inputs.len());
             return Err(TensorError::value("execute", message));
         };
-        match feed {
-            Feed::Keep => Ok(()),
-            _ if !self.lookups.checks_input(i) => Ok(()),
-            Feed::Bytes(bytes) => self.lookups.check_input(i, *dtype, bytes),
-            Feed::Buffer(buffer) => buffer.with_bytes(|bytes| self.lookups.check_input(i, *dtype, bytes))?,
-        }
+        self.lookups.check_input(i, *dtype, feed)
     }
 
     /// The error of a run, which names the operation that made the first NaN, where it is about one.
@@ -568,7 +564,7 @@ impl Plan {
         }
     }
 
-    fn check_flags(&self, read: &ReadOutput) -> Result<()> {
-        self.lookups.check_flags(|i| Ok(read(self.flags[i])?))
+    fn check_flags(&self, feeds: &[Feed], read: &ReadOutput) -> Result<()> {
+        self.lookups.check_flags(feeds, |i| Ok(read(self.flags[i])?))
     }
 }

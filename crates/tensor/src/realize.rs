@@ -273,7 +273,7 @@ fn run_anew(nodes: &[UOp], graph: &Graph, is_plain: bool, config: &Arc<PrepareCo
         return Err(svod_runtime::Error::BatchMismatch { tensors: roots.len(), outputs: outputs.len() }.into());
     }
     let flags: Vec<usize> = places.drain(nodes.len()..).map(|place| place.start).collect();
-    lookups.check_flags(|i| Ok(outputs[flags[i]].to_vec()?))?;
+    lookups.check_flags(&[], |i| Ok(outputs[flags[i]].to_vec()?))?;
     let leaf = |i: usize| -> Result<UOp> {
         bound_leaf(in_type(outputs[i].clone(), &roots[i])?, class_of(&roots[i]), roots[i].shape_arc().clone(), &values)
     };

@@ -5,7 +5,9 @@
 //! ([`super::lend`]), by whether anybody else has a hold on the memory.
 //!
 //! A call that fails changes nothing. So whatever may fail, functions of the host and the kernels that tell whether
-//! indices are inside of their dimensions, goes before the first kernel that writes over an input: the *gate*.
+//! indices are inside of their dimensions, goes before the first kernel that writes over an input: the *gate*. Indices are
+//! looked at as soon as their kernels have run, which is early: a GPU, for which the host has to wait there, is given all that
+//! follows at once, and works while the host prepares what a call gives.
 
 use super::PlanInput;
 use super::op::PlanOp;
@@ -32,8 +34,8 @@ pub struct Donation {
 pub struct Donated {
     /// The pairs, each input and output in one of them at most.
     pub pairs: Vec<Donation>,
-    /// The outputs from this one on tell whether the run succeeds.
-    pub checks: usize,
+    /// The outputs from this one on tell whether the run succeeds, if there are such.
+    pub checks: Option<usize>,
 }
 
 /// A pair, and the op that writes the one over the other.
@@ -43,10 +45,13 @@ struct Candidate {
     writer: usize,
 }
 
-/// The pairs that are possible, and the level from which on nothing fails.
+/// The pairs that are possible, and when a run decides.
 #[derive(Debug, Default)]
 pub(super) struct Donations {
     pub(super) pairs: Vec<Donation>,
+    /// The level before which all is done that tells whether the run fails.
+    pub(super) checked: usize,
+    /// The level of the first that writes over an input, which is no earlier one.
     pub(super) gate: usize,
 }
 
@@ -56,21 +61,27 @@ struct Uses {
     writers: FxHashMap<StorageId, Vec<usize>>,
     /// Ops that may fail, or tell whether the run does.
     fallible: Vec<usize>,
+    /// Those that tell.
+    telling: Vec<usize>,
 }
 
 impl Uses {
     fn new(ops: &[PlanOp], buffers: &[Arc<Buffer>], checks: &[usize]) -> Uses {
-        let mut uses = Uses { readers: FxHashMap::default(), writers: FxHashMap::default(), fallible: Vec::new() };
+        let (readers, writers) = (FxHashMap::default(), FxHashMap::default());
+        let mut uses = Uses { readers, writers, fallible: Vec::new(), telling: Vec::new() };
         let checks: FxHashSet<StorageId> = checks.iter().map(|at| buffers[*at].storage_id()).collect();
         for (at, op) in ops.iter().enumerate() {
-            let mut fails = !op.is_sure();
+            let mut tells = false;
             for (buffer, write) in op.accesses() {
                 let storage = buffers[buffer].storage_id();
-                fails |= write && checks.contains(&storage);
+                tells |= write && checks.contains(&storage);
                 let of = if write { &mut uses.writers } else { &mut uses.readers };
                 of.entry(storage).or_default().push(at);
             }
-            if fails {
+            if tells {
+                uses.telling.push(at);
+            }
+            if tells || !op.is_sure() {
                 uses.fallible.push(at);
             }
         }
@@ -99,8 +110,8 @@ impl Asked {
         inputs: &[PlanInput],
         outputs: &[usize],
     ) -> Asked {
-        let checks = outputs.get(asked.checks..).unwrap_or_default();
-        let uses = Uses::new(ops, buffers, if asked.pairs.is_empty() { &[] } else { checks });
+        let checks = asked.checks.and_then(|first| outputs.get(first..)).unwrap_or_default();
+        let uses = Uses::new(ops, buffers, checks);
         let candidate = |pair: &Donation| {
             let (input, to) = (inputs.get(pair.input)?.memory.buffer(), *outputs.get(pair.output)?);
             let from = input.storage_id();
@@ -114,7 +125,8 @@ impl Asked {
             let over = slots(from).count() > 0 && slots(from).all(|s| code.replaceable(slot).any(|other| other == s));
             let is_worth = input.bytes() >= WORTH || !matches!(buffers[to].device(), DeviceSpec::Cpu(_));
             let alike = input.bytes() == buffers[to].bytes() && is_worth;
-            (over && alike && !uses.writers.contains_key(&from)).then_some(Candidate { pair: *pair, from, writer })
+            let is_last = !uses.writers.contains_key(&from) && !uses.telling.contains(&writer);
+            (over && alike && is_last).then_some(Candidate { pair: *pair, from, writer })
         };
         let candidates: Vec<Candidate> = asked.pairs.iter().filter_map(candidate).collect();
         let mut followed = followed(ops, buffers, &uses);
@@ -134,8 +146,9 @@ impl Asked {
         let level = |op: usize| order.levels[op];
         let done = |candidate: &Candidate| self.uses.before(candidate).all(|op| level(op) < level(candidate.writer));
         let possible: Vec<&Candidate> = self.candidates.iter().filter(|candidate| done(candidate)).collect();
-        let gate = possible.iter().map(|candidate| level(candidate.writer)).min().unwrap_or(0);
-        Donations { pairs: possible.iter().map(|candidate| candidate.pair).collect(), gate }
+        let checked = self.uses.telling.iter().map(|op| level(*op) + 1).max().unwrap_or(0);
+        let gate = possible.iter().map(|candidate| level(candidate.writer)).min().unwrap_or(checked);
+        Donations { pairs: possible.iter().map(|candidate| candidate.pair).collect(), checked, gate }
     }
 }
 

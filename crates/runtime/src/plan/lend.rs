@@ -131,12 +131,18 @@ impl ExecutionPlan {
         if !self.shared.lending.all {
             return self.execute_taken(inputs, vars, accept);
         }
-        let fresh = self.call_lent(inputs, vars)?;
-        accept(&|i| {
-            let output = fresh.get(i).ok_or_else(|| Error::BufferNotFound(format!("output {i}")))?;
-            Ok(output.0.to_vec()?)
+        let mut run = self.hold()?;
+        let mut lent = self.lend(&mut run, inputs, vars)?;
+        let outputs = 0..self.shared.lending.outputs.len();
+        let fresh = outputs.map(|i| self.fresh(i, &mut lent)).collect::<Result<Vec<_>>>()?;
+        let _running = Running::enter(&self.content);
+        run.run_on(&self.shared, &self.buffers, &lent.memory, || {
+            accept(&|i| {
+                let output = fresh.get(i).ok_or_else(|| Error::BufferNotFound(format!("output {i}")))?;
+                Ok(output.to_vec()?)
+            })
         })?;
-        Ok(fresh)
+        Ok(fresh.into_iter().zip(lent.extents).collect())
     }
 
     /// [`ExecutionPlan::call_accepted`], which writes outputs over inputs: those of the plan's donations of which `take`,
@@ -164,39 +170,32 @@ impl ExecutionPlan {
         }
         let mut run = self.hold()?;
         let mut lent = self.lend(&mut run, inputs, vars)?;
-        let open: Vec<usize> = donations.pairs.iter().map(|pair| pair.output).collect();
-        let mut fresh = (0..lending.outputs.len())
-            .map(|i| if open.contains(&i) { Ok(None) } else { self.fresh(i, &mut lent).map(Some) })
-            .collect::<Result<Vec<_>>>()?;
+        let mut is_open = vec![false; lending.outputs.len()];
+        donations.pairs.iter().for_each(|pair| is_open[pair.output] = true);
+        let place = |(i, open): (usize, &bool)| if *open { Ok(None) } else { self.fresh(i, &mut lent).map(Some) };
+        let fresh = is_open.iter().enumerate().map(place).collect::<Result<Vec<_>>>()?;
         let memory = std::mem::take(&mut lent.memory);
+        let mut over: Vec<Option<Buffer>> = is_open.iter().map(|_| None).collect();
         let _running = Running::enter(&self.content);
-        run.run_through(&self.shared, &self.buffers, &memory, || -> Result<_, E> {
+        let accepted = || {
             accept(&|i| match fresh.get(i) {
                 Some(Some(buffer)) => Ok(buffer.to_vec()?),
                 _ => Err(Error::BufferNotFound(format!("output {i}"))),
-            })?;
+            })
+        };
+        run.run_through(&self.shared, &self.buffers, &memory, accepted, || -> Result<_, E> {
             for pair in &donations.pairs {
                 match (inputs.get(pair.input), lent.starts[pair.input]) {
                     (Some(Feed::Buffer(given)), Some(start)) if take(pair.output, given) => {
                         lent.memory.push((lending.outputs[pair.output], start.as_ptr()));
                     }
-                    _ => fresh[pair.output] = Some(self.fresh(pair.output, &mut lent)?),
+                    _ => over[pair.output] = Some(self.fresh(pair.output, &mut lent)?),
                 }
             }
-            Ok(std::mem::take(&mut lent.memory))
+            Ok(std::mem::take(&mut lent.memory).into_vec())
         })?;
-        Ok(fresh.into_iter().zip(lent.extents).map(|(buffer, extents)| Some((buffer?, extents))).collect())
-    }
-
-    /// Runs all ops on memory of others.
-    fn call_lent(&self, inputs: &[Feed], vars: &[(&str, i64)]) -> Result<Vec<(Buffer, Vec<usize>)>> {
-        let mut run = self.hold()?;
-        let mut lent = self.lend(&mut run, inputs, vars)?;
-        let outputs = 0..self.shared.lending.outputs.len();
-        let fresh = outputs.map(|i| self.fresh(i, &mut lent)).collect::<Result<Vec<_>>>()?;
-        let _running = Running::enter(&self.content);
-        run.run_on(&self.shared, &self.buffers, &lent.memory)?;
-        Ok(fresh.into_iter().zip(lent.extents).collect())
+        let made = fresh.into_iter().zip(over).map(|(fresh, over)| fresh.or(over));
+        Ok(made.zip(lent.extents).map(|(buffer, extents)| Some((buffer?, extents))).collect())
     }
 
     /// Checks what a run is given, and puts the inputs in their places.
@@ -304,7 +303,7 @@ impl ExecutionPlan {
             Ok(buffer)
         };
         let fresh = lending.outputs.iter().zip(counts).map(fresh).collect::<Result<Vec<_>>>()?;
-        run.run_on(&self.shared, &self.buffers, &memory)?;
+        run.run_on(&self.shared, &self.buffers, &memory, || Ok::<_, Error>(()))?;
         Ok(fresh)
     }
 

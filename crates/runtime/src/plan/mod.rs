@@ -180,8 +180,7 @@ impl ExecutionPlan {
             return Ok(());
         }
         self.locked(inputs, vars, |run| {
-            run.run(&self.shared, &self.buffers)?;
-            accept(&|i| self.content_of(run, i))
+            run.run(&self.shared, &self.buffers, |run| accept(&|i| self.content_of(run, i)))
         })
     }
 
@@ -194,8 +193,7 @@ impl ExecutionPlan {
         accept: impl FnOnce(&ReadOutput) -> Result<(), E>,
     ) -> Result<Vec<(Buffer, Vec<usize>)>, E> {
         self.locked(inputs, vars, |run| -> Result<_, E> {
-            run.run(&self.shared, &self.buffers)?;
-            accept(&|i| self.content_of(run, i))?;
+            run.run(&self.shared, &self.buffers, |run| accept(&|i| self.content_of(run, i)))?;
             let take = |(i, output): (usize, &Arc<PlanOutput>)| {
                 let whole = output.buffer();
                 let extents = match self.shared.output_shapes.get(i) {

@@ -20,7 +20,6 @@ use super::{Feed, Shared};
 use crate::error::{Error, Result, VariableError};
 use crate::interrupt::Watch;
 use crate::pool::{Pool, TaskFn};
-use smallvec::SmallVec;
 use std::cell::UnsafeCell;
 use std::ops::Range;
 use std::sync::Arc;
@@ -59,6 +58,8 @@ pub(crate) struct Run {
     vals: Vec<i64>,
     phases: Vec<PhaseRun>,
     steps: Vec<Step>,
+    /// How many of them are done before nothing tells any more whether the run fails.
+    checked: usize,
     /// How many of them are done before the first that writes over an input.
     gate: usize,
     /// Ops that [`Step::Singles`] runs.
@@ -182,6 +183,7 @@ impl Run {
             vals: Vec::new(),
             phases: Vec::new(),
             steps: Vec::new(),
+            checked: 0,
             gate: 0,
             singles: Vec::new(),
             lanes: Vec::new(),
@@ -347,12 +349,17 @@ impl Run {
         given.map(|(_, value)| *value).or(self.own[at])
     }
 
-    /// Runs all ops.
-    pub(super) fn run(&mut self, shared: &Shared, buffers: &[Arc<Buffer>]) -> Result<()> {
+    /// Runs all ops, as far as `accept` does once those have run that tell whether the run fails.
+    pub(super) fn run<E: From<Error>>(
+        &mut self,
+        shared: &Shared,
+        buffers: &[Arc<Buffer>],
+        accept: impl FnOnce(&Run) -> Result<(), E>,
+    ) -> Result<(), E> {
         let pool = shared.pool();
         self.prepare(shared, buffers, pool.threads())?;
         self.own(shared, buffers)?;
-        self.steps(shared, buffers, &pool, &Watch::new(shared.context.stop_check()))
+        self.steps_accepted(shared, buffers, &pool, accept)
     }
 
     /// Runs all ops on memory that is prepared and the instance's own, and does not ask whether to stop.
@@ -365,19 +372,22 @@ impl Run {
         self.phases.iter().map(|phase| phase.work).sum::<f64>() <= SHORT
     }
 
-    /// Runs all ops with this memory in place of buffers that may be replaced, all of them.
-    pub(super) fn run_on(
+    /// [`Run::run`] with this memory in place of buffers that may be replaced, all of them.
+    pub(super) fn run_on<E: From<Error>>(
         &mut self,
         shared: &Shared,
         buffers: &[Arc<Buffer>],
         memory: &[(usize, *mut u8)],
-    ) -> Result<()> {
+        accept: impl FnOnce() -> Result<(), E>,
+    ) -> Result<(), E> {
         let pool = shared.pool();
         self.prepare(shared, buffers, pool.threads())?;
-        self.run_again(shared, buffers, memory, &pool, &Watch::new(shared.context.stop_check()))
+        self.owning = false;
+        self.replace(memory);
+        self.steps_accepted(shared, buffers, &pool, |_| accept())
     }
 
-    /// [`Run::run_on`] once more: the tables are there.
+    /// [`Run::run_on`] once more, of ops which do not fail: the tables are there.
     #[inline]
     pub(super) fn run_again(
         &mut self,
@@ -399,16 +409,34 @@ impl Run {
         shared: &Shared,
         buffers: &[Arc<Buffer>],
         memory: &[(usize, *mut u8)],
-        at_gate: impl FnOnce() -> Result<SmallVec<[(usize, *mut u8); 8]>, E>,
+        accept: impl FnOnce() -> Result<(), E>,
+        at_gate: impl FnOnce() -> Result<Vec<(usize, *mut u8)>, E>,
     ) -> Result<(), E> {
         let pool = shared.pool();
         self.prepare(shared, buffers, pool.threads())?;
         self.owning = false;
         self.replace(memory);
-        self.steps_of(0..self.gate, shared, buffers, &pool, &Watch::new(shared.context.stop_check()))?;
+        let watch = Watch::new(shared.context.stop_check());
+        self.steps_of(0..self.checked, shared, buffers, &pool, &watch)?;
+        accept()?;
+        self.steps_of(self.checked..self.gate, shared, buffers, &pool, &watch)?;
         let more = at_gate()?;
         self.replace(&more);
         Ok(self.steps_of(self.gate..self.steps.len(), shared, buffers, &pool, &Watch::new(None))?)
+    }
+
+    /// Runs all steps, as far as `accept` does.
+    fn steps_accepted<E: From<Error>>(
+        &self,
+        shared: &Shared,
+        buffers: &[Arc<Buffer>],
+        pool: &Pool,
+        accept: impl FnOnce(&Run) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let watch = Watch::new(shared.context.stop_check());
+        self.steps_of(0..self.checked, shared, buffers, pool, &watch)?;
+        accept(self)?;
+        Ok(self.steps_of(self.checked..self.steps.len(), shared, buffers, pool, &watch)?)
     }
 
     /// Runs all steps on the memory that the tables name.

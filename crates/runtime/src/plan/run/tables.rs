@@ -239,9 +239,13 @@ impl Run {
     fn lay_out_steps(&mut self, shared: &Shared) {
         self.steps.clear();
         self.singles.clear();
+        let (mut checked, mut gate) = (None, None);
         for (at, level) in shared.order.ranges.iter().enumerate() {
+            if at == shared.donations.checked {
+                checked = Some(self.steps.len());
+            }
             if at == shared.donations.gate {
-                self.gate = self.steps.len();
+                gate = Some(self.steps.len());
             }
             let level = &shared.order.order[level.clone()];
             let start = self.singles.len();
@@ -264,13 +268,17 @@ impl Run {
             }
             self.steps.extend(rest);
         }
+        self.gate = gate.unwrap_or(self.steps.len());
+        self.checked = checked.unwrap_or(self.steps.len());
         // What is checked after each kernel runs kernel by kernel.
         if !shared.checks_numbers {
-            let after = self.steps.split_off(self.gate.min(self.steps.len()));
-            let before = together(shared, std::mem::take(&mut self.steps));
-            self.gate = before.len();
-            self.steps = before;
-            self.steps.extend(together(shared, after));
+            let written = self.steps.split_off(self.gate);
+            let between = self.steps.split_off(self.checked);
+            self.steps = together(shared, std::mem::take(&mut self.steps));
+            self.checked = self.steps.len();
+            self.steps.extend(together(shared, between));
+            self.gate = self.steps.len();
+            self.steps.extend(together(shared, written));
         }
     }
 
