@@ -1,9 +1,9 @@
 """Functions of NumPy that are given a tensor.
 
-`np.exp(t)`, `np.add(a, t)` and `np.sum(t, axis=0)` are svod's functions, and their results tensors: see the two
-tables. A function, or an argument such as `where=`, that is not in them is NumPy's own, of the values, which are
-computed for it, and the arrays that it gives become tensors. What would write to a tensor (`out=`, `np.add.at`) raises
-a TypeError, for a tensor is a value.
+`np.exp(t)`, `np.add(a, t)`, `np.add.reduce(t)` and `np.sum(t, axis=0)` are svod's functions, and their results
+tensors: see the tables. A function, or an argument such as `order=`, that is not in them is NumPy's own, of the values,
+which are computed for it, and the arrays that it gives become tensors. What would write to a tensor (`out=`,
+`np.add.at`) raises a TypeError, for a tensor is a value.
 """
 
 from __future__ import annotations
@@ -73,10 +73,10 @@ def _deviation(ours: Callable[..., Tensor]) -> Callable[..., Tensor]:
 # NumPy's other functions by name: svod's, and the parameters that it takes, in NumPy's order, those before the stroke
 # by position. One in brackets is not svod's; `theirs=ours` has another name here; of one with a `?` None is a value.
 FUNCTIONS: dict[str, tuple[Callable[..., Any], str]] = {
-    "all": (svod.all, "a / axis [out] keepdims"),
-    "amax": (svod.max, "a / axis [out] keepdims"),
-    "amin": (svod.min, "a / axis [out] keepdims"),
-    "any": (svod.any, "a / axis [out] keepdims"),
+    "all": (svod.all, "a / axis [out] keepdims where"),
+    "amax": (svod.max, "a / axis [out] keepdims initial where"),
+    "amin": (svod.min, "a / axis [out] keepdims initial where"),
+    "any": (svod.any, "a / axis [out] keepdims where"),
     "argmax": (svod.argmax, "a / axis [out] keepdims"),
     "argmin": (svod.argmin, "a / axis [out] keepdims"),
     "argsort": (svod.argsort, "a / axis? [kind] [order] stable"),
@@ -96,14 +96,21 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], str]] = {
     "full_like": (svod.full_like, "a fill_value / dtype"),
     "isin": (svod.isin, "element test_elements / [assume_unique] invert"),
     "matrix_transpose": (svod.matrix_transpose, "x /"),
-    "max": (svod.max, "a / axis [out] keepdims"),
-    "mean": (svod.mean, "a / axis [dtype] [out] keepdims"),
-    "min": (svod.min, "a / axis [out] keepdims"),
+    "max": (svod.max, "a / axis [out] keepdims initial where"),
+    "mean": (svod.mean, "a / axis dtype [out] keepdims where"),
+    "min": (svod.min, "a / axis [out] keepdims initial where"),
     "moveaxis": (svod.moveaxis, "a source destination /"),
     "nonzero": (svod.nonzero, "a /"),
+    "nanmax": (svod.nanmax, "a / axis [out] keepdims initial where"),
+    "nanmean": (svod.nanmean, "a / axis [dtype] [out] keepdims where"),
+    "nanmin": (svod.nanmin, "a / axis [out] keepdims initial where"),
+    "nanprod": (svod.nanprod, "a / axis [dtype] [out] keepdims initial where"),
+    "nanstd": (svod.nanstd, "a / axis [dtype] [out] ddof=correction keepdims where [mean] correction"),
+    "nansum": (svod.nansum, "a / axis dtype [out] keepdims initial where"),
+    "nanvar": (svod.nanvar, "a / axis [dtype] [out] ddof=correction keepdims where [mean] correction"),
     "ones_like": (svod.ones_like, "a / dtype"),
     "packbits": (svod.packbits, "a / axis bitorder"),
-    "prod": (svod.prod, "a / axis dtype [out] keepdims"),
+    "prod": (svod.prod, "a / axis dtype [out] keepdims initial where"),
     "repeat": (svod.repeat, "a repeats / axis"),
     "reshape": (Tensor.reshape, "a shape /"),
     "resize": (svod.resize, "a new_shape /"),
@@ -112,8 +119,8 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], str]] = {
     "sort": (svod.sort, "a / axis? [kind] [order] stable"),
     "squeeze": (svod.squeeze, "a / axis"),
     "stack": (svod.stack, "arrays / axis [out]"),
-    "std": (_deviation(svod.std), "a / axis [dtype] [out] ddof=correction keepdims [where] [mean] correction"),
-    "sum": (svod.sum, "a / axis dtype [out] keepdims"),
+    "std": (_deviation(svod.std), "a / axis [dtype] [out] ddof=correction keepdims where [mean] correction"),
+    "sum": (svod.sum, "a / axis dtype [out] keepdims initial where"),
     "take": (svod.take, "a indices / axis [out]"),
     "take_along_axis": (svod.take_along_axis, "arr indices / axis?"),
     "tensordot": (svod.tensordot, "a b / axes"),
@@ -122,9 +129,23 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], str]] = {
     "tril": (svod.tril, "m / k"),
     "triu": (svod.triu, "m / k"),
     "unpackbits": (svod.unpackbits, "a / axis count bitorder"),
-    "var": (_deviation(svod.var), "a / axis [dtype] [out] ddof=correction keepdims [where] [mean] correction"),
+    "var": (_deviation(svod.var), "a / axis [dtype] [out] ddof=correction keepdims where [mean] correction"),
     "where": (svod.where, "condition x y /"),
     "zeros_like": (svod.zeros_like, "a / dtype"),
+}
+
+# Methods of NumPy's elementwise functions, by function and method: svod's, and the parameters that it takes.
+METHODS: dict[tuple[str, str], tuple[Callable[..., Any], str]] = {
+    ("add", "accumulate"): (svod.cumulative_sum, "array / axis dtype [out]"),
+    ("add", "reduce"): (svod.sum, "array / axis? dtype [out] keepdims initial where"),
+    ("logical_and", "reduce"): (svod.all, "array / axis? [dtype] [out] keepdims [initial] where"),
+    ("logical_or", "reduce"): (svod.any, "array / axis? [dtype] [out] keepdims [initial] where"),
+    ("maximum", "accumulate"): (svod.cummax, "array / axis [dtype] [out]"),
+    ("maximum", "reduce"): (svod.amax, "array / axis? [dtype] [out] keepdims initial where"),
+    ("minimum", "accumulate"): (svod.cummin, "array / axis [dtype] [out]"),
+    ("minimum", "reduce"): (svod.amin, "array / axis? [dtype] [out] keepdims initial where"),
+    ("multiply", "accumulate"): (svod.cumulative_prod, "array / axis dtype [out]"),
+    ("multiply", "reduce"): (svod.prod, "array / axis? dtype [out] keepdims initial where"),
 }
 
 
@@ -137,6 +158,11 @@ def elementwise(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: 
     ours = ELEMENTWISE.get(ufunc.__name__)
     if ours is not None and method == "__call__" and not options:
         return ours(*inputs)
+    if (row := METHODS.get((ufunc.__name__, method))) is not None:
+        # NumPy folds along the first axis by default.
+        given = _given(row[1], inputs, {"axis": 0, **options})
+        if given is not None:
+            return row[0](*given[0], **given[1])
     if "where" in options and "out" not in options and method == "__call__":
         # NumPy's own warning would be of this line; a named `out` says that it is not to be given.
         message = f"np.{ufunc.__name__}(where=...): without out=, elements where it is false are arbitrary"

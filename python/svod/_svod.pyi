@@ -1823,8 +1823,9 @@ class Tensor:
         *,
         axis: _Axis = None,
         keepdims: builtins.bool = False,
+        where: _Operand | None = None,
     ) -> Tensor:
-        """Whether all elements along axes are not zero."""
+        """Whether all elements along axes are not zero, of those that `where` takes."""
     def allclose(
         x1, x2: Any, /, rtol: builtins.float = 1e-05, atol: builtins.float = 1e-08, equal_nan: builtins.bool = False
     ) -> builtins.bool:
@@ -1842,6 +1843,8 @@ class Tensor:
         *,
         axis: _Axis = None,
         keepdims: builtins.bool = False,
+        initial: _Operand | None = None,
+        where: _Operand | None = None,
     ) -> Tensor:
         """The maximum along axes, by default all: values, however the axes are named."""
     def amin(
@@ -1852,6 +1855,8 @@ class Tensor:
         *,
         axis: _Axis = None,
         keepdims: builtins.bool = False,
+        initial: _Operand | None = None,
+        where: _Operand | None = None,
     ) -> Tensor:
         """The minimum along axes, by default all: values, however the axes are named."""
     def aminmax(
@@ -1879,8 +1884,9 @@ class Tensor:
         *,
         axis: _Axis = None,
         keepdims: builtins.bool = False,
+        where: _Operand | None = None,
     ) -> Tensor:
-        """Whether an element along axes is not zero."""
+        """Whether an element along axes is not zero, of those that `where` takes."""
     def apply_(self, callable: Callable[[Any], Any], /) -> Self:
         """Becomes what `apply` makes of it."""
     def arccos(x, /) -> Tensor:
@@ -3174,8 +3180,9 @@ class Tensor:
         *,
         axis: _Axis = None,
         keepdims: builtins.bool = False,
+        where: _Operand | None = None,
     ) -> Tensor:
-        """`log(sum(exp(x)))` along axes, without overflow."""
+        """`log(sum(exp(x)))` along axes, without overflow, of those elements that `where` takes."""
     def lt(self, /, other: _Operand) -> Tensor:
         """`x < y`, false with NaN."""
     def lt_(self, /, other: _Operand) -> Self:
@@ -3237,11 +3244,16 @@ class Tensor:
         *,
         axis: _Axis = None,
         keepdims: builtins.bool = False,
+        initial: _Operand | None = None,
+        where: _Operand | None = None,
     ) -> Any:
         """The maximum along axes, by default all; NaN where there is one.
 
         With `dim`, by name or position, PyTorch's pair of values and the first positions at which they are; with
         `axis`, or of several axes, values. With a tensor in its place, that of two elements.
+
+        With `initial`, a number that is one of the elements too, and `where`, bools that say which elements are,
+        values: NumPy's parameters.
         """
     def maximum(self, /, other: _Operand) -> Tensor:
         """The greater; NaN where one is."""
@@ -3254,8 +3266,11 @@ class Tensor:
         axis: _Axis = None,
         keepdims: builtins.bool = False,
         dtype: _DTypeLike | None = None,
+        where: _Operand | None = None,
     ) -> Tensor:
-        """The mean along axes; of integers in the default float, unless a type is given."""
+        """The mean along axes, of those elements that `where` takes; of integers in the default float, unless a type is
+        given.
+        """
     def median(
         self,
         /,
@@ -3278,11 +3293,16 @@ class Tensor:
         *,
         axis: _Axis = None,
         keepdims: builtins.bool = False,
+        initial: _Operand | None = None,
+        where: _Operand | None = None,
     ) -> Any:
         """The minimum along axes, by default all; NaN where there is one.
 
         With `dim`, by name or position, PyTorch's pair of values and the first positions at which they are; with
         `axis`, or of several axes, values. With a tensor in its place, that of two elements.
+
+        With `initial`, a number that is one of the elements too, and `where`, bools that say which elements are,
+        values: NumPy's parameters.
         """
     def minimum(self, /, other: _Operand) -> Tensor:
         """The lesser; NaN where one is."""
@@ -3379,9 +3399,18 @@ class Tensor:
     ) -> Self:
         """Becomes what `nan_to_num` makes of it."""
     def nanmean(
-        x, /, axis: _Axis = None, keepdims: builtins.bool = False, *, dim: _Axis = None, keepdim: builtins.bool = False
+        x,
+        /,
+        axis: _Axis = None,
+        keepdims: builtins.bool = False,
+        *,
+        where: _Operand | None = None,
+        dim: _Axis = None,
+        keepdim: builtins.bool = False,
     ) -> Tensor:
         """The mean of the elements that are not NaN along axes, by default of all; NaN where all are.
+
+        Of those elements that `where` takes, as `mean`.
 
         >>> import svod
         >>> svod.nanmean(svod.Tensor([1.0, svod.nan, 3.0])).item()
@@ -3430,10 +3459,14 @@ class Tensor:
         keepdims: builtins.bool = False,
         *,
         dtype: Any = None,
+        initial: Any = None,
+        where: _Operand | None = None,
         dim: _Axis = None,
         keepdim: builtins.bool = False,
     ) -> Tensor:
         """The sum of the elements that are not NaN along axes, by default of all.
+
+        Of those elements that `where` takes, and `initial`, as `sum`.
 
         >>> import svod
         >>> svod.nansum(svod.Tensor([1.0, svod.nan])).item()
@@ -3639,8 +3672,13 @@ class Tensor:
         axis: _Axis = None,
         keepdims: builtins.bool = False,
         dtype: _DTypeLike | None = None,
+        initial: _Operand | None = None,
+        where: _Operand | None = None,
     ) -> Tensor:
-        """The product along axes, by default all; of integers and bools in `int64`."""
+        """The product along axes, by default all, of those elements that `where` takes and `initial`; of integers and
+        bools
+        in `int64`.
+        """
     def put(x, index: _Operand, source: _Operand, accumulate: builtins.bool = False, /) -> Tensor:
         """Other elements at positions of the flat tensor; with `accumulate` they are added.
 
@@ -4060,6 +4098,8 @@ class Tensor:
         keepdims: builtins.bool = False,
         correction: builtins.float = 1.0,
         ddof: _Operand | None = None,
+        dtype: _DTypeLike | None = None,
+        where: _Operand | None = None,
     ) -> Tensor:
         """The standard deviation along axes; see `var`."""
     def stft(
@@ -4116,8 +4156,13 @@ class Tensor:
         axis: _Axis = None,
         keepdims: builtins.bool = False,
         dtype: _DTypeLike | None = None,
+        initial: _Operand | None = None,
+        where: _Operand | None = None,
     ) -> Tensor:
-        """The sum along axes, by default all; of integers and bools in `int64`."""
+        """The sum along axes, by default all, of those elements that `where` takes and `initial`; of integers and bools
+        in
+        `int64`.
+        """
     def sum_to_size(x, /, *size: Any) -> Tensor:
         """The sums over the dimensions in which a shape is broadcast to that of `x`.
 
@@ -4374,8 +4419,11 @@ class Tensor:
         keepdims: builtins.bool = False,
         correction: builtins.float = 1.0,
         ddof: _Operand | None = None,
+        dtype: _DTypeLike | None = None,
+        where: _Operand | None = None,
     ) -> Tensor:
-        """The variance along axes, the sum divided by the number of elements less `correction`.
+        """The variance along axes, the sum divided by the number of elements less `correction`, of those that `where`
+        takes.
 
         What follows the axes goes by name: libraries have different arguments there. A flag in their place is
         PyTorch's
@@ -4786,8 +4834,9 @@ def all(
     *,
     dim: _Axis = None,
     keepdim: builtins.bool = False,
+    where: _Operand | None = None,
 ) -> Tensor:
-    """Whether all elements along axes are not zero."""
+    """Whether all elements along axes are not zero, of those that `where` takes."""
 
 def amax(
     x: _Operand,
@@ -4797,6 +4846,8 @@ def amax(
     *,
     dim: _Axis = None,
     keepdim: builtins.bool = False,
+    initial: _Operand | None = None,
+    where: _Operand | None = None,
 ) -> Tensor:
     """The maximum along axes, by default all: values, however the axes are named."""
 
@@ -4808,6 +4859,8 @@ def amin(
     *,
     dim: _Axis = None,
     keepdim: builtins.bool = False,
+    initial: _Operand | None = None,
+    where: _Operand | None = None,
 ) -> Tensor:
     """The minimum along axes, by default all: values, however the axes are named."""
 
@@ -4822,8 +4875,9 @@ def any(
     *,
     dim: _Axis = None,
     keepdim: builtins.bool = False,
+    where: _Operand | None = None,
 ) -> Tensor:
-    """Whether an element along axes is not zero."""
+    """Whether an element along axes is not zero, of those that `where` takes."""
 
 def arctan(x: _Operand, /) -> Tensor:
     """Arc tangent, in radians."""
@@ -4987,8 +5041,9 @@ def logsumexp(
     *,
     dim: _Axis = None,
     keepdim: builtins.bool = False,
+    where: _Operand | None = None,
 ) -> Tensor:
-    """`log(sum(exp(x)))` along axes, without overflow."""
+    """`log(sum(exp(x)))` along axes, without overflow, of those elements that `where` takes."""
 
 def lt(x1: _Operand, x2: _Operand, /) -> Tensor:
     """`x < y`, false with NaN."""
@@ -5001,11 +5056,16 @@ def max(
     *,
     axis: _Axis = None,
     keepdims: builtins.bool = False,
+    initial: _Operand | None = None,
+    where: _Operand | None = None,
 ) -> Any:
     """The maximum along axes, by default all; NaN where there is one.
 
     With `dim`, by name or position, PyTorch's pair of values and the first positions at which they are; with
     `axis`, or of several axes, values. With a tensor in its place, that of two elements.
+
+    With `initial`, a number that is one of the elements too, and `where`, bools that say which elements are,
+    values: NumPy's parameters.
     """
 
 def maximum(x1: _Operand, x2: _Operand, /) -> Tensor:
@@ -5020,8 +5080,11 @@ def mean(
     dim: _Axis = None,
     keepdim: builtins.bool = False,
     dtype: _DTypeLike | None = None,
+    where: _Operand | None = None,
 ) -> Tensor:
-    """The mean along axes; of integers in the default float, unless a type is given."""
+    """The mean along axes, of those elements that `where` takes; of integers in the default float, unless a type is
+    given.
+    """
 
 def min(
     x: _Operand,
@@ -5031,11 +5094,16 @@ def min(
     *,
     axis: _Axis = None,
     keepdims: builtins.bool = False,
+    initial: _Operand | None = None,
+    where: _Operand | None = None,
 ) -> Any:
     """The minimum along axes, by default all; NaN where there is one.
 
     With `dim`, by name or position, PyTorch's pair of values and the first positions at which they are; with
     `axis`, or of several axes, values. With a tensor in its place, that of two elements.
+
+    With `initial`, a number that is one of the elements too, and `where`, bools that say which elements are,
+    values: NumPy's parameters.
     """
 
 def minimum(x1: _Operand, x2: _Operand, /) -> Tensor:
@@ -5079,8 +5147,14 @@ def prod(
     dtype: _DTypeLike | None = None,
     dim: _Axis = None,
     keepdim: builtins.bool = False,
+    initial: _Operand | None = None,
+    where: _Operand | None = None,
 ) -> Tensor:
-    """The product along axes, by default all; of unsigned integers in `uint64`, of others and bools in `int64`."""
+    """The product along axes, by default all; of unsigned integers in `uint64`, of others and bools in `int64`.
+
+    It is multiplied by `initial`; elements where `where`, bools of a shape that expands to theirs, is false are
+    left out.
+    """
 
 def real(x: _Operand, /) -> Tensor:
     """The real parts; of real numbers themselves."""
@@ -5141,6 +5215,8 @@ def std(
     dim: _Axis = None,
     keepdim: builtins.bool = False,
     ddof: _Operand | None = None,
+    dtype: _DTypeLike | None = None,
+    where: _Operand | None = None,
 ) -> Tensor:
     """The standard deviation along axes; see `var`."""
 
@@ -5159,8 +5235,14 @@ def sum(
     dtype: _DTypeLike | None = None,
     dim: _Axis = None,
     keepdim: builtins.bool = False,
+    initial: _Operand | None = None,
+    where: _Operand | None = None,
 ) -> Tensor:
-    """The sum along axes, by default all; of unsigned integers in `uint64`, of others and bools in `int64`."""
+    """The sum along axes, by default all; of unsigned integers in `uint64`, of others and bools in `int64`.
+
+    `initial` is added to it; elements where `where`, bools of a shape that expands to theirs, is false are left
+    out.
+    """
 
 def tan(x: _Operand, /) -> Tensor:
     """Tangent of an angle in radians."""
@@ -5182,10 +5264,12 @@ def var(
     dim: _Axis = None,
     keepdim: builtins.bool = False,
     ddof: _Operand | None = None,
+    dtype: _DTypeLike | None = None,
+    where: _Operand | None = None,
 ) -> Tensor:
     """The variance along axes, the sum divided by the number of elements less `correction`, by default 0: that of
     the method
-    is 1, as PyTorch's. A flag in the place of axes is PyTorch's `unbiased`.
+    is 1, as PyTorch's. A flag in the place of axes is PyTorch's `unbiased`. Of those elements that `where` takes.
     """
 
 def view_as_complex(x: _Operand, /) -> Tensor:

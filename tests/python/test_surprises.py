@@ -649,3 +649,48 @@ def test_axes_come_second_and_a_flag_there_is_unbiased(name: str) -> None:
             of(t, flag, correction=1)
     with pytest.raises(svod.ArgumentTypeError, match="only one of them"):
         of(t, 0, dim=1)
+
+
+def test_methods_that_assign_are_named_and_hold_no_complex_numbers() -> None:
+    x = svod.ones(3)
+    for act, message in (
+        (lambda: x.add_(1j), r"add_: the result is complex64, which float32\[3\] cannot hold"),
+        (lambda: x.mul_(svod.Tensor([1j, 1, 1])), r"mul_: the result is complex64, which float32\[3\] cannot hold"),
+        (lambda: x.floor_divide_(1j), "floor_divide_: takes real numbers"),
+        (lambda: x.remainder_(1j), "remainder_: takes real numbers"),
+        (lambda: x.copy_(svod.Tensor([1j, 1, 1])), r"copy_ of complex64\[3\]"),
+    ):
+        with pytest.raises(svod.DTypeError, match=message):
+            act()
+    with pytest.raises(svod.ShapeError, match=r"copy_: a value float32\[5\] does not fit the shape \[3\]"):
+        x.copy_(svod.ones(5))
+
+
+def test_unsigned_integers_meet_negative_numbers_in_floats() -> None:
+    x = svod.Tensor([3, 4], dtype="uint32")
+    for name in ("divide", "true_divide", "hypot", "arctan2", "logaddexp", "copysign", "float_power"):
+        for operands in ((x, -1), (-1, x)):
+            wanted = getattr(np, name)(*(one.numpy() if isinstance(one, svod.Tensor) else one for one in operands))
+            np.testing.assert_allclose(getattr(svod, name)(*operands).numpy(), wanted, rtol=1e-6, err_msg=name)
+
+
+def test_float_powers_take_numbers_with_all_their_digits() -> None:
+    x = np.float32([2, 3])
+    np.testing.assert_allclose(svod.float_power(svod.Tensor(x), 0.1).numpy(), np.float_power(x, 0.1), rtol=1e-15)
+
+
+def test_pivots_are_rows_from_one_on() -> None:
+    # What SciPy's `lu_factor` gives counts from 0.
+    def solution(pivots: svod.Tensor) -> Any:
+        return svod.linalg.lu_solve(svod.ones(2, 2), pivots, svod.ones(2, 1)).tolist()
+
+    for given, message in (([0, 1], "from 1 to 2, but these are from 0 to 1"), ([3, 2], "from 2 to 3")):
+        pivots = svod.Tensor(given, dtype="int32")
+        unpacked = svod.lu_unpack(svod.ones(2, 2), pivots).P
+        assert unpacked is not None
+        for act in (unpacked.tolist, lambda: solution(pivots)):  # noqa: B023
+            with pytest.raises(svod.ArgumentError, match=message):
+                act()
+    for wrong in (svod.ones(2), svod.Tensor([1], dtype="int32"), svod.Tensor([[1, 2]], dtype="int32")):
+        with pytest.raises(svod.ShapeError, match="lu_unpack: pivots are an int32 for each of the 2 columns"):
+            svod.lu_unpack(svod.ones(2, 2), wrong)

@@ -200,6 +200,11 @@ def test_every_public_name_is_called() -> None:
             lambda: linalg.cholesky(svod.eye(2), upper="lower"),
             "cholesky: upper: True or False is expected, not 'lower'",
         ),
+        (
+            lambda: F.fold(svod.ones(4, 4), (2, 2, 2), 2),
+            "fold: as many numbers as axes, 2, are expected, not [2, 2, 2]",
+        ),
+        (lambda: F.max_pool1d(svod.ones(1, 4), (2, 2), return_indices=True), "max_pool1d: as many numbers as axes"),
         (lambda: svod.sort(svod.ones(2), stable="no"), "sort: stable: True or False is expected, not 'no'"),
         (lambda: F.l1_loss(svod.ones(2), svod.ones(2), reduction=3), "l1_loss: reduction: text is expected, not 3"),  # type: ignore[arg-type]
         (lambda: F.hinge_embedding_loss(svod.ones(2), [1, -1]), "target: a tensor is expected, not [1, -1]"),  # type: ignore[arg-type]

@@ -27,7 +27,11 @@ impl Tensor {
     /// no wider in kind: integers do not become floats.
     pub fn become_same_kind(&self, op: &'static str, value: &Tensor) -> Result<()> {
         let (own, given) = (self.dtype(), value.dtype());
-        if given.is_float() && !own.is_float() || own.is_bool() && !given.is_bool() {
+        let is_wider = match own.is_float() {
+            true => given.is_complex(),
+            false => given.is_inexact() && !own.is_complex() || own.is_bool() && !given.is_bool(),
+        };
+        if is_wider {
             let message = format!(
                 "the result is {given}, which {} cannot hold: write `x = x.{}(...)`, or cast first",
                 self.described(),

@@ -27,7 +27,7 @@
 //! | `elementwise`, `operand` | scalar functions; broadcasting and promotion |
 //! | `movement`, `combine` | shapes; joining and splitting |
 //! | `index`, `assign`, `view`, `gather` | basic and integer-array indexing; `t[i] = v`, and where it is an error; lookups |
-//! | `reduce`, `nn`, `norm` | folds and scans; layers |
+//! | `reduce`, `masked`, `nn`, `norm` | folds and scans, and folds of some elements; layers |
 //! | `complex` | complex numbers, as pairs of real ones |
 //! | `matmul`, `attention`, `einsum` | contractions |
 //! | `fft`, `linalg`, `host` | Fourier transforms and factors of matrices, by functions of the host |
@@ -70,6 +70,7 @@ mod joins;
 mod kept;
 mod linalg;
 mod lookups;
+mod masked;
 mod matmul;
 mod memory;
 mod movement;
@@ -105,6 +106,7 @@ pub use error::{ErrorKind, Result, TensorError};
 pub use feeds::{Content, Input};
 pub use index::Index;
 pub use linalg::Factor;
+pub use masked::Taken;
 pub use operand::Operand;
 pub use plan::{Given, Plan, misfit, named};
 pub use pool::Pool;

@@ -93,19 +93,35 @@ impl Tensor {
         let wide = x.widened()?;
         let count = Tensor::from_uop(x.count("var", axes)?.cast(wide.dtype().real())?);
         let deviations = wide.sub(wide.mean(axes, true)?)?;
-        // Of complex numbers those of the parts together.
-        let squares = match deviations.dtype().is_complex() {
-            true => deviations.as_real()?.square()?.sum(Some(&[-1]), false)?,
-            false => deviations.square()?,
-        };
-        squares.sum(axes, keepdim)?.div(count.sub(correction)?.relu()?)?.cast(x.dtype().real())
+        deviations.squared_sum(axes, keepdim, &count, correction)?.cast(x.dtype().real())
     }
 
     /// The standard deviation along `axes`; see [`Tensor::var`].
     pub fn std(&self, axes: Option<&[i64]>, correction: f64, keepdim: bool) -> Result<Tensor> {
-        let deviation = |x: &Tensor| x.var(axes, correction, keepdim)?.root_without_slope_at_0();
+        self.deviation(|x| x.var(axes, correction, keepdim))
+    }
+
+    /// The sum of squares of deviations from a mean, of `count` elements, as a variance.
+    pub(crate) fn squared_sum(
+        &self,
+        axes: Option<&[i64]>,
+        keepdim: bool,
+        count: &Tensor,
+        correction: f64,
+    ) -> Result<Tensor> {
+        // Of complex numbers those of the parts together.
+        let squares = match self.dtype().is_complex() {
+            true => self.as_real()?.square()?.sum(Some(&[-1]), false)?,
+            false => self.square()?,
+        };
+        squares.sum(axes, keepdim)?.div(count.sub(correction)?.relu()?)
+    }
+
+    /// The root of a variance.
+    pub(crate) fn deviation(&self, variance: impl Fn(&Tensor) -> Result<Tensor>) -> Result<Tensor> {
+        let root = |x: &Tensor| variance(x)?.root_without_slope_at_0();
         // Of complex numbers it is real, as the variance is.
-        if self.dtype().is_complex() { deviation(self) } else { self.rounded_once(deviation) }
+        if self.dtype().is_complex() { root(self) } else { self.rounded_once(root) }
     }
 
     /// The root, whose derivative at 0 is 0: that of what has a least value there, such as a norm.
@@ -281,7 +297,7 @@ impl Tensor {
     }
 }
 
-fn fold(op: &'static str, node: &UOp, by: Monoid, axes: Option<&[i64]>, keepdim: bool) -> Result<UOp> {
+pub(crate) fn fold(op: &'static str, node: &UOp, by: Monoid, axes: Option<&[i64]>, keepdim: bool) -> Result<UOp> {
     let axes = axes_or_none(op, axes, node.rank())?;
     let kept: Vec<Size> = node.shape().to_vec();
     let folded = folded(node, by, &axes)?;

@@ -3587,10 +3587,14 @@ def nanmax(
     axis: _Axis = None,
     keepdims: builtins.bool = False,
     *,
+    initial: Any = None,
+    where: _Operand | None = None,
     dim: _Axis = None,
     keepdim: builtins.bool = False,
 ) -> Tensor:
     """The greatest element that is not NaN along axes, by default of all; NaN where all are.
+
+    Of those elements that `where` takes, and `initial`, as `max`.
 
     >>> import svod
     >>> svod.nanmax(svod.Tensor([1.0, svod.nan])).item()
@@ -3603,10 +3607,13 @@ def nanmean(
     axis: _Axis = None,
     keepdims: builtins.bool = False,
     *,
+    where: _Operand | None = None,
     dim: _Axis = None,
     keepdim: builtins.bool = False,
 ) -> Tensor:
     """The mean of the elements that are not NaN along axes, by default of all; NaN where all are.
+
+    Of those elements that `where` takes, as `mean`.
 
     >>> import svod
     >>> svod.nanmean(svod.Tensor([1.0, svod.nan, 3.0])).item()
@@ -3639,10 +3646,14 @@ def nanmin(
     axis: _Axis = None,
     keepdims: builtins.bool = False,
     *,
+    initial: Any = None,
+    where: _Operand | None = None,
     dim: _Axis = None,
     keepdim: builtins.bool = False,
 ) -> Tensor:
     """The least element that is not NaN along axes, by default of all; NaN where all are.
+
+    Of those elements that `where` takes, and `initial`, as `min`.
 
     >>> import svod
     >>> svod.nanmin(svod.Tensor([1.0, svod.nan])).item()
@@ -3673,10 +3684,14 @@ def nanprod(
     axis: _Axis = None,
     keepdims: builtins.bool = False,
     *,
+    initial: Any = None,
+    where: _Operand | None = None,
     dim: _Axis = None,
     keepdim: builtins.bool = False,
 ) -> Tensor:
     """The product of the elements that are not NaN along axes, by default of all.
+
+    Of those elements that `where` takes, and `initial`, as `prod`.
 
     >>> import svod
     >>> svod.nanprod(svod.Tensor([2.0, svod.nan, 3.0])).item()
@@ -3708,10 +3723,13 @@ def nanstd(
     *,
     correction: builtins.float = 0,
     keepdims: builtins.bool = False,
+    where: _Operand | None = None,
     dim: _Axis = None,
     keepdim: builtins.bool = False,
 ) -> Tensor:
     """The deviation of the elements that are not NaN along axes, by default of all.
+
+    Of those elements that `where` takes, as `std`.
 
     >>> import svod
     >>> svod.nanstd(svod.Tensor([1.0, svod.nan, 3.0])).item()
@@ -3725,10 +3743,14 @@ def nansum(
     keepdims: builtins.bool = False,
     *,
     dtype: Any = None,
+    initial: Any = None,
+    where: _Operand | None = None,
     dim: _Axis = None,
     keepdim: builtins.bool = False,
 ) -> Tensor:
     """The sum of the elements that are not NaN along axes, by default of all.
+
+    Of those elements that `where` takes, and `initial`, as `sum`.
 
     >>> import svod
     >>> svod.nansum(svod.Tensor([1.0, svod.nan])).item()
@@ -3742,10 +3764,13 @@ def nanvar(
     *,
     correction: builtins.float = 0,
     keepdims: builtins.bool = False,
+    where: _Operand | None = None,
     dim: _Axis = None,
     keepdim: builtins.bool = False,
 ) -> Tensor:
     """The variance of the elements that are not NaN along axes, by default of all.
+
+    Of those elements that `where` takes, as `var`; NaN where these are not more than `correction`.
 
     >>> import svod
     >>> svod.nanvar(svod.Tensor([1.0, svod.nan, 3.0])).item()

@@ -19,7 +19,7 @@ from svod._svod import (
     zeros,
 )
 from svod.library.dtypes import finfo
-from svod.library.elementwise import _in_double, _magnitude, _more_and_apart, divide, signbit
+from svod.library.elementwise import _as_float, _in_double, _magnitude, _more_and_apart, divide, signbit
 from svod.library.special import lgamma
 
 __all__ = [
@@ -202,9 +202,9 @@ def float_power(x1: Any, x2: Any, /) -> Tensor:
     >>> svod.float_power(svod.Tensor([2]), -1).tolist()
     [0.5]
     """
-    base, exponent = _operands(x1, x2)
-    wide = "complex128" if base.is_complex() else "float64"
-    return base.cast(wide).pow(exponent.cast(wide))
+    wide = "complex128" if _operands(_as_float(x1), _as_float(x2))[0].is_complex() else "float64"
+    base, exponent = (one.cast(wide) if isinstance(one, Tensor) else Tensor(one, wide) for one in (x1, x2))
+    return base.pow(exponent)
 
 
 def fmax(x1: Any, x2: Any, /) -> Tensor:

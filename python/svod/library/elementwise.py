@@ -252,6 +252,8 @@ def divide(x1: Any, x2: Any, /, *, rounding_mode: str | None = None) -> Tensor:
     >>> svod.divide(1, svod.Tensor([2, 4])).tolist()
     [0.5, 0.25]
     """
+    if rounding_mode is None:
+        x1, x2 = _as_float(x1), _as_float(x2)
     dividend, divisor = _operands(x1, x2)
     return dividend.div(divisor, rounding_mode=rounding_mode)
 
@@ -294,7 +296,7 @@ def logaddexp(x1: Any, x2: Any, /) -> Tensor:
         # To more digits than are shown: the sum may be nearly 0.
         return more + power * _powers(_LOG1P, 2 * power - 1, 1e-14)
 
-    tensors = _operands(x1, x2)
+    tensors = _operands(_as_float(x1), _as_float(x2))
     if tensors[0].dtype.is_complex:
         return _complex_sum(*tensors)
     return _in_double("logaddexp", compute, *tensors, narrow=narrow)
@@ -356,11 +358,16 @@ def sinh(x: Tensor, /) -> Tensor:
 
 def _floats(function: str, *operands: Any) -> list[Tensor]:
     """Operands of a function of real numbers as tensors of their common type; integers become the default float."""
-    tensors = _operands(*operands)
+    tensors = _operands(*(_as_float(one) for one in operands))
     if tensors[0].dtype.is_complex:
         given = ", ".join(f"{one.dtype}{list(one.shape)}" for one in tensors)
         raise DTypeError(f"{function}: takes real numbers, not {given}")
     return tensors if tensors[0].dtype.is_floating_point else [one.cast(float32) for one in tensors]
+
+
+def _as_float(operand: Any) -> Any:
+    """An integer of Python's as a float: what computes in floats takes -1 beside unsigned integers too."""
+    return float(operand) if type(operand) is int and abs(operand) < 1 << 64 else operand
 
 
 def _in_double(

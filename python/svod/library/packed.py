@@ -126,7 +126,7 @@ def lu_solve(x: Tensor, LU_data: Tensor, LU_pivots: Tensor, /) -> Tensor:
     [[1.0], [0.5]]
     """
     _counted_matrices("lu_solve", LU_data)
-    P, L, U = lu_unpack(LU_data, LU_pivots)
+    P, L, U = _unpacked("lu_solve", LU_data, LU_pivots)
     assert P is not None and L is not None and U is not None, "all of them were asked for"
     return linalg.solve_triangular(U, linalg.solve_triangular(L, P.mT @ x, upper=False), upper=True)
 
@@ -139,12 +139,24 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, /, unpack_data: bool = True, u
     >>> (P @ L @ U).tolist()
     [[1.0, 2.0], [2.0, 2.0]]
     """
-    _counted_matrices("lu_unpack", LU_data)
+    return _unpacked("lu_unpack", LU_data, LU_pivots, unpack_data, unpack_pivots)
+
+
+def _unpacked(
+    name: str, LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True
+) -> LU:
+    """What `lu_unpack` is, for a function of this name."""
+    _counted_matrices(name, LU_data)
     *batch, rows, columns = LU_data.shape
     few = min(rows, columns)
     P = L = U = None
     if unpack_pivots:
-        order = custom(_order(rows), LU_pivots, shape=(*batch, rows), dtype="int64", name="permutation")
+        if LU_pivots.shape != (*batch, few) or LU_pivots.dtype.name not in ("int32", "int64"):
+            given = f"{LU_pivots.dtype.name}{[*LU_pivots.shape]} for {LU_data.dtype.name}{[*LU_data.shape]}"
+            raise ShapeError(
+                f"{name}: pivots are an int32 for each of the {few} columns that were reduced, not {given}"
+            )
+        order = custom(_order(name, rows), LU_pivots, shape=(*batch, rows), dtype="int64", name=name)
         P = (arange(rows).unsqueeze(-1) == order.unsqueeze(-2)).cast(LU_data.dtype)
     if unpack_data:
         L = LU_data[..., :, :few].tril(-1) + eye(rows, few, dtype=LU_data.dtype)
@@ -195,10 +207,13 @@ def _pivots(few: int) -> Any:
     return compute
 
 
-def _order(rows: int) -> Any:
+def _order(name: str, rows: int) -> Any:
     """The order of rows after exchanges, one after the other."""
 
     def compute(pivots: Any) -> Any:
+        if not ((pivots >= 1) & (pivots <= rows)).all():
+            given = f"from {pivots.min()} to {pivots.max()}"
+            raise ArgumentError(f"{name}: pivots are numbers of rows, from 1 to {rows}, but these are {given}")
         flat = pivots.reshape(-1, pivots.shape[-1])
         found = np.tile(np.arange(rows), (len(flat), 1))
         for one, order in zip(flat, found, strict=True):

@@ -260,27 +260,31 @@ def nanargmin(x: Tensor, /, axis: int | None = None, keepdims: bool = False) -> 
     return _extreme_at(x, "argmin", math.inf, axis, keepdims)
 
 
-def nanmax(x: Tensor, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
+def nanmax(
+    x: Tensor, /, axis: Axis = None, keepdims: bool = False, *, initial: Any = None, where: Tensor | None = None
+) -> Tensor:
     """The greatest element that is not NaN along axes, by default of all; NaN where all are.
+
+    Of those elements that `where` takes, and `initial`, as `max`.
 
     >>> import svod
     >>> svod.nanmax(svod.Tensor([1.0, svod.nan])).item()
     1.0
     """
-    return _extreme(x, "amax", -math.inf, axis, keepdims)
+    return _extreme(x, "amax", -math.inf, axis, keepdims, initial, where)
 
 
-def nanmean(x: Tensor, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
+def nanmean(x: Tensor, /, axis: Axis = None, keepdims: bool = False, *, where: Tensor | None = None) -> Tensor:
     """The mean of the elements that are not NaN along axes, by default of all; NaN where all are.
+
+    Of those elements that `where` takes, as `mean`.
 
     >>> import svod
     >>> svod.nanmean(svod.Tensor([1.0, svod.nan, 3.0])).item()
     2.0
     """
     x = _as_floats(x)
-    if x.dtype.itemsize < 4:
-        return nanmean(x.float(), axis, keepdims).cast(x.dtype)
-    return nansum(x, axis, keepdims) / (~x.isnan()).sum(axis, keepdims).cast(x.dtype)
+    return x.mean(axis, keepdims, where=_are_numbers(x, where))
 
 
 def nanmedian(x: Tensor, /, dim: int | None = None, keepdims: bool = False, *, axis: int | None = None) -> Any:
@@ -318,14 +322,18 @@ def _nanmedian(x: Tensor, axis: int | None, keepdims: bool) -> Any:
     return ValuesAndIndices(*parts)
 
 
-def nanmin(x: Tensor, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
+def nanmin(
+    x: Tensor, /, axis: Axis = None, keepdims: bool = False, *, initial: Any = None, where: Tensor | None = None
+) -> Tensor:
     """The least element that is not NaN along axes, by default of all; NaN where all are.
+
+    Of those elements that `where` takes, and `initial`, as `min`.
 
     >>> import svod
     >>> svod.nanmin(svod.Tensor([1.0, svod.nan])).item()
     1.0
     """
-    return _extreme(x, "amin", math.inf, axis, keepdims)
+    return _extreme(x, "amin", math.inf, axis, keepdims, initial, where)
 
 
 def nanpercentile(x: Tensor, q: Any, /, axis: Axis = None, *, method: str = "linear", keepdims: bool = False) -> Tensor:
@@ -339,14 +347,18 @@ def nanpercentile(x: Tensor, q: Any, /, axis: Axis = None, *, method: str = "lin
     return _quantile("nanpercentile", x, _parts(q, x) / 100, axis, keepdims, method, without_nan=True)
 
 
-def nanprod(x: Tensor, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
+def nanprod(
+    x: Tensor, /, axis: Axis = None, keepdims: bool = False, *, initial: Any = None, where: Tensor | None = None
+) -> Tensor:
     """The product of the elements that are not NaN along axes, by default of all.
+
+    Of those elements that `where` takes, and `initial`, as `prod`.
 
     >>> import svod
     >>> svod.nanprod(svod.Tensor([2.0, svod.nan, 3.0])).item()
     6.0
     """
-    return _without_nan(x, 1).prod(axis, keepdims)
+    return _without_nan(x, 1).prod(axis, keepdims, initial=initial, where=where)
 
 
 def nanquantile(
@@ -362,43 +374,53 @@ def nanquantile(
     return _quantile("nanquantile", x, q, axis, keepdims, interpolation, without_nan=True)
 
 
-def nanstd(x: Tensor, /, axis: Axis = None, *, correction: float = 0, keepdims: bool = False) -> Tensor:
+def nanstd(
+    x: Tensor, /, axis: Axis = None, *, correction: float = 0, keepdims: bool = False, where: Tensor | None = None
+) -> Tensor:
     """The deviation of the elements that are not NaN along axes, by default of all.
+
+    Of those elements that `where` takes, as `std`.
 
     >>> import svod
     >>> svod.nanstd(svod.Tensor([1.0, svod.nan, 3.0])).item()
     1.0
     """
-    return nanvar(x, axis, correction=correction, keepdims=keepdims).sqrt()
+    return _spread(x, "std", axis, correction, keepdims, where)
 
 
-def nansum(x: Tensor, /, axis: Axis = None, keepdims: bool = False, *, dtype: Any = None) -> Tensor:
+def nansum(
+    x: Tensor,
+    /,
+    axis: Axis = None,
+    keepdims: bool = False,
+    *,
+    dtype: Any = None,
+    initial: Any = None,
+    where: Tensor | None = None,
+) -> Tensor:
     """The sum of the elements that are not NaN along axes, by default of all.
+
+    Of those elements that `where` takes, and `initial`, as `sum`.
 
     >>> import svod
     >>> svod.nansum(svod.Tensor([1.0, svod.nan])).item()
     1.0
     """
-    return _without_nan(x, 0).sum(axis, keepdims, dtype=dtype)
+    return _without_nan(x, 0).sum(axis, keepdims, dtype=dtype, initial=initial, where=where)
 
 
-def nanvar(x: Tensor, /, axis: Axis = None, *, correction: float = 0, keepdims: bool = False) -> Tensor:
+def nanvar(
+    x: Tensor, /, axis: Axis = None, *, correction: float = 0, keepdims: bool = False, where: Tensor | None = None
+) -> Tensor:
     """The variance of the elements that are not NaN along axes, by default of all.
+
+    Of those elements that `where` takes, as `var`; NaN where these are not more than `correction`.
 
     >>> import svod
     >>> svod.nanvar(svod.Tensor([1.0, svod.nan, 3.0])).item()
     1.0
     """
-    x = _as_floats(x)
-    if x.dtype.itemsize < 4:
-        # Counts and sums of squares have more digits than such a type.
-        return nanvar(x.float(), axis, correction=correction, keepdims=keepdims).cast(x.dtype)
-    none = x.isnan()
-    # NaN of an infinite element, which is infinitely far from an infinite mean, is none that is left out.
-    apart = where(none, 0.0, x - nanmean(x, axis, True))
-    squares = (apart.abs() if x.dtype.is_complex else apart).square().sum(axis, keepdims)
-    count = none.logical_not().sum(axis, keepdims).cast(squares.dtype)
-    return where(count > correction, squares / where(count > correction, count - correction, 1), math.nan)
+    return _spread(x, "var", axis, correction, keepdims, where)
 
 
 def percentile(x: Tensor, q: Any, /, axis: Axis = None, *, method: str = "linear", keepdims: bool = False) -> Tensor:
@@ -519,14 +541,33 @@ def _without_nan(x: Tensor, other: int) -> Tensor:
     return where(x.isnan(), other, x) if x.dtype.is_floating_point or x.is_complex() else x
 
 
-def _extreme(x: Tensor, fold: str, other: float, axis: Axis, keepdims: bool) -> Tensor:
-    """The greatest or least element but NaN."""
-    if not x.dtype.is_floating_point:
-        found: Tensor = getattr(x, fold)(axis, keepdims)
+def _are_numbers(x: Tensor, taken: Tensor | None) -> Tensor:
+    """Where floats are not NaN, of those that are taken."""
+    numbers = ~x.isnan()
+    return numbers if taken is None else numbers & taken
+
+
+def _spread(x: Tensor, fold: str, axis: Axis, correction: float, keepdims: bool, taken: Tensor | None) -> Tensor:
+    """The deviation or variance of the elements that are taken and not NaN."""
+    x = _as_floats(x)
+    numbers = _are_numbers(x, taken)
+    made = getattr(x, fold)(axis, correction=correction, keepdims=keepdims, where=numbers)
+    return where(numbers.sum(axis, keepdims) > correction, made, math.nan)
+
+
+def _extreme(
+    x: Tensor, fold: str, other: float, axis: Axis, keepdims: bool, initial: Any, taken: Tensor | None
+) -> Tensor:
+    """The greatest or least element but NaN, of those that are taken and an initial value."""
+    if not x.dtype.is_floating_point or (initial is None and taken is not None):
+        found: Tensor = getattr(x, fold)(axis, keepdims, initial=initial, where=taken)
         return found
-    is_nan = x.isnan()
-    found = getattr(where(is_nan, other, x), fold)(axis, keepdims)
-    return where(is_nan.all(axis, keepdims), math.nan, found)
+    numbers = _are_numbers(x, taken)
+    start = None if initial is None else beside(initial, (x,)).cast(x.dtype)
+    # NaN is an initial value only where there is no other.
+    least = None if start is None else where(start.isnan(), other, start)
+    found = getattr(where(numbers, x, other), fold)(axis, keepdims, initial=least)
+    return where(numbers.any(axis, keepdims), found, math.nan if start is None else start)
 
 
 # How far a quantile is from the element below it, as a part of the way to the one above: by where it is between them,

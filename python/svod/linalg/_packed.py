@@ -43,10 +43,12 @@ def lu_solve(LU: Any, pivots: Any, B: Any, /, *, left: bool = True, adjoint: boo
     >>> svod.linalg.lu_solve(*svod.linalg.lu_factor([[2.0, 0.0], [0.0, 4.0]]), [[2.0], [2.0]]).tolist()
     [[1.0], [0.5]]
     """
+    from svod.library.packed import _unpacked
+
     b = _tensor(B)
     if not left:
         return adjoint_of(lu_solve(LU, pivots, adjoint_of(b), adjoint=not adjoint))
-    permutation, lower, upper = svod.lu_unpack(_tensor(LU), _tensor(pivots))
+    permutation, lower, upper = _unpacked("lu_solve", _tensor(LU), _tensor(pivots))
     assert permutation is not None and lower is not None and upper is not None, "all of them were asked for"
     if not adjoint:
         half = solve_triangular(lower, permutation.mT @ b, upper=False)

@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use svod_dtype::DType;
 use svod_tensor::{Operand, Tensor};
 
-use super::{Made, PyTensor};
+use super::{Made, MadeSelf, PyTensor};
 use crate::convert::{AnyOperand, AnyTensor, named};
 use crate::dtype::AnyDType;
 use crate::error::{Class, Result};
@@ -160,7 +160,7 @@ macro_rules! in_place {
         #[explained]
         #[pymethods]
         impl PyTensor {
-            $(#[doc = $doc] fn $name<'py>(slf: Bound<'py, Self> $(, $other: AnyOperand)?) -> Result<Bound<'py, Self>> {
+            $(#[doc = $doc] fn $name<'py>(slf: Bound<'py, Self> $(, $other: AnyOperand)?) -> MadeSelf<'py> {
                 let (op, tensor) = (stringify!($name), &slf.get().0);
                 tensor.become_same_kind(op, &tensor.$core($($other.0)?)?)?;
                 Ok(slf)
@@ -207,7 +207,7 @@ macro_rules! with_multiples {
                 slf: Bound<'py, Self>,
                 other: AnyOperand,
                 alpha: Option<AnyOperand>,
-            ) -> Result<Bound<'py, Self>> {
+            ) -> MadeSelf<'py> {
                 let (op, tensor) = (stringify!($assigning), &slf.get().0);
                 tensor.become_same_kind(op, &tensor.$core(multiple(&tensor.into(), other.0, alpha)?)?)?;
                 Ok(slf)
@@ -399,11 +399,7 @@ impl PyTensor {
 
     /// Becomes not below `min` and not above `max`; NaN stays.
     #[pyo3(signature = (min=None, max=None))]
-    fn clamp_<'py>(
-        slf: Bound<'py, Self>,
-        min: Option<AnyOperand>,
-        max: Option<AnyOperand>,
-    ) -> Result<Bound<'py, Self>> {
+    fn clamp_<'py>(slf: Bound<'py, Self>, min: Option<AnyOperand>, max: Option<AnyOperand>) -> MadeSelf<'py> {
         slf.get().0.become_same_kind("clamp_", &slf.get().clamp(min, max)?.0)?;
         Ok(slf)
     }

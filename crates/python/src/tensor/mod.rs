@@ -74,6 +74,9 @@ const MOST_COMPUTED: i64 = 1000;
 /// The result of an operation.
 pub type Made = Result<PyTensor>;
 
+/// The result of one that assigns: the tensor itself.
+pub type MadeSelf<'py> = Result<Bound<'py, PyTensor>>;
+
 /// The result of one that gives a tensor, or several.
 pub type MadeAny<'py> = Result<Bound<'py, PyAny>>;
 
@@ -648,7 +651,7 @@ impl PyTensor {
     }
 
     /// Makes the tensor stand for another value, broadcast and cast; gives the tensor itself.
-    fn assign<'py>(slf: Bound<'py, Self>, value: crate::convert::AnyOperand) -> Result<Bound<'py, Self>> {
+    fn assign<'py>(slf: Bound<'py, Self>, value: crate::convert::AnyOperand) -> MadeSelf<'py> {
         slf.get().0.assign(value.0)?;
         Ok(slf)
     }
@@ -665,7 +668,7 @@ impl PyTensor {
     }
 
     /// As `assign`, by PyTorch's name.
-    fn copy_<'py>(slf: Bound<'py, Self>, value: crate::convert::AnyOperand) -> Result<Bound<'py, Self>> {
+    fn copy_<'py>(slf: Bound<'py, Self>, value: crate::convert::AnyOperand) -> MadeSelf<'py> {
         Self::assign(slf, value)
     }
 }

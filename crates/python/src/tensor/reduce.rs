@@ -3,11 +3,11 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyInt, PySequence};
 use svod_dtype::DType;
-use svod_tensor::{Running, Tensor, TensorError};
+use svod_tensor::{Running, Taken, Tensor, TensorError};
 
 use super::pair::{Pair, pair};
 use super::{Made, MadeAny, PyTensor};
-use crate::convert::{AnyTensor, Axes, Axis, either, named, one_axis};
+use crate::convert::{AnyOperand, AnyTensor, Axes, Axis, either, named, one_axis};
 use crate::dtype::AnyDType;
 use crate::error::{Class, Result};
 use crate::scalar::{Real, flag, real};
@@ -18,15 +18,23 @@ type Computed = std::result::Result<Tensor, TensorError>;
 
 /// Rows of a fold along axes: a method, with PyTorch's order of arguments, and a function of the array API.
 macro_rules! folds {
-    ($($name:ident $doc:literal;)*) => {
+    ($($name:ident $of:ident $doc:literal;)*) => {
         #[explained]
         #[pymethods]
         impl PyTensor {
             $(
                 #[doc = $doc]
-                #[pyo3(signature = (dim=None, keepdim=false, *, axis=None, keepdims=false))]
-                fn $name(&self, dim: Option<Axes>, #[pyo3(from_py_with = flag)] keepdim: bool, axis: Option<Axes>, #[pyo3(from_py_with = flag)] keepdims: bool) -> Made {
-                    Ok(self.0.$name(either(axis, dim)?.as_deref(), keepdim || keepdims)?.into())
+                #[pyo3(signature = (dim=None, keepdim=false, *, axis=None, keepdims=false, r#where=None))]
+                fn $name(
+                    &self,
+                    dim: Option<Axes>,
+                    #[pyo3(from_py_with = flag)] keepdim: bool,
+                    axis: Option<Axes>,
+                    #[pyo3(from_py_with = flag)] keepdims: bool,
+                    r#where: Option<AnyTensor>,
+                ) -> Made {
+                    let taken = taken(r#where, None);
+                    Ok(self.0.$of(either(axis, dim)?.as_deref(), keepdim || keepdims, &taken)?.into())
                 }
             )*
         }
@@ -39,8 +47,10 @@ macro_rules! folds {
                 #[explained]
                 #[pyfunction]
                 #[pyo3(
-                    signature = (x=None, /, axis=None, keepdims=false, *, dim=None, keepdim=false, input=None),
-                    text_signature = "(x, /, axis=None, keepdims=False, *, dim=None, keepdim=False)"
+                    signature = (
+                        x=None, /, axis=None, keepdims=false, *, dim=None, keepdim=false, r#where=None, input=None
+                    ),
+                    text_signature = "(x, /, axis=None, keepdims=False, *, dim=None, keepdim=False, where=None)"
                 )]
                 pub fn $name(
                     x: Option<AnyTensor>,
@@ -48,9 +58,10 @@ macro_rules! folds {
                     #[pyo3(from_py_with = flag)] keepdims: bool,
                     dim: Option<Axes>,
                     #[pyo3(from_py_with = flag)] keepdim: bool,
+                    r#where: Option<AnyTensor>,
                     input: Option<AnyTensor>,
                 ) -> Made {
-                    PyTensor(named(stringify!($name), "x", x, input)?.0).$name(dim, keepdim, axis, keepdims)
+                    PyTensor(named(stringify!($name), "x", x, input)?.0).$name(dim, keepdim, axis, keepdims, r#where)
                 }
             )*
         }
@@ -63,9 +74,9 @@ macro_rules! folds {
 }
 
 folds! {
-    any "Whether an element along axes is not zero.";
-    all "Whether all elements along axes are not zero.";
-    logsumexp "`log(sum(exp(x)))` along axes, without overflow.";
+    any any_of "Whether an element along axes is not zero, of those that `where` takes.";
+    all all_of "Whether all elements along axes are not zero, of those that `where` takes.";
+    logsumexp logsumexp_of "`log(sum(exp(x)))` along axes, without overflow, of those elements that `where` takes.";
 }
 
 /// What an extreme is asked for in the place of PyTorch's `dim`.
@@ -136,15 +147,18 @@ impl Spread {
 
 /// Rows of an extreme: its values alone, where it is, the same of two elements, and up to each element.
 macro_rules! extremes {
-    ($($name:ident $amax:ident $position:ident $binary:ident $running:ident $least:literal $doc:literal;)*) => {
+    ($($name:ident $of:ident $amax:ident $position:ident $binary:ident $running:ident $least:literal $doc:literal;)*) => {
         #[explained]
         #[pymethods]
         impl PyTensor {
             $(
                 #[doc = concat!("The ", $doc, " along axes, by default all; NaN where there is one.\n\n\
                     With `dim`, by name or position, PyTorch's pair of values and the first positions at which they \
-                    are; with `axis`, or of several axes, values. With a tensor in its place, that of two elements.")]
-                #[pyo3(signature = (dim=None, keepdim=false, *, axis=None, keepdims=false))]
+                    are; with `axis`, or of several axes, values. With a tensor in its place, that of two elements.\n\n\
+                    With `initial`, a number that is one of the elements too, and `where`, bools that say which elements \
+                    are, values: NumPy's parameters.")]
+                #[pyo3(signature = (dim=None, keepdim=false, *, axis=None, keepdims=false, initial=None, r#where=None))]
+                #[allow(clippy::too_many_arguments)]
                 fn $name<'py>(
                     &self,
                     py: Python<'py>,
@@ -152,19 +166,27 @@ macro_rules! extremes {
                     #[pyo3(from_py_with = flag)] keepdim: bool,
                     axis: Option<Axes>,
                     #[pyo3(from_py_with = flag)] keepdims: bool,
+                    initial: Option<AnyOperand>,
+                    r#where: Option<AnyTensor>,
                 ) -> MadeAny<'py> {
-                    let keep = keepdim || keepdims;
+                    let (keep, taken) = (keepdim || keepdims, taken(r#where, initial));
                     let axes = match dim {
-                        Some(Over::Other(other)) => return one(py, self.0.$binary(other)),
-                        Some(Over::Axis(at)) => {
+                        Some(Over::Other(other)) if taken.is_plain() => return one(py, self.0.$binary(other)),
+                        Some(Over::Other(_)) => {
+                            let name = stringify!($name);
+                            let message = format!("{name}: initial and where are of elements along axes, not of two tensors");
+                            return Err(Class::ArgumentType.raise(message));
+                        }
+                        Some(Over::Axis(at)) if taken.is_plain() => {
                             either(axis, Some(Axes(vec![at])))?;
                             let both = (self.0.$name(Some(&[at]), keep)?, self.0.$position(Some(at), keep)?);
                             return pair(py, both, None);
                         }
+                        Some(Over::Axis(at)) => either(axis, Some(Axes(vec![at])))?,
                         Some(Over::Axes(axes)) => either(axis, Some(axes))?,
                         None => axis,
                     };
-                    one(py, self.0.$name(axes.as_deref(), keep))
+                    one(py, self.0.$of(axes.as_deref(), keep, &taken))
                 }
 
                 #[doc = concat!("The ", $doc, " of the elements up to each one along an axis.\n\n\
@@ -181,9 +203,18 @@ macro_rules! extremes {
                 }
 
                 #[doc = concat!("The ", $doc, " along axes, by default all: values, however the axes are named.")]
-                #[pyo3(signature = (dim=None, keepdim=false, *, axis=None, keepdims=false))]
-                fn $amax(&self, dim: Option<Axes>, #[pyo3(from_py_with = flag)] keepdim: bool, axis: Option<Axes>, #[pyo3(from_py_with = flag)] keepdims: bool) -> Made {
-                    Ok(self.0.$name(either(axis, dim)?.as_deref(), keepdim || keepdims)?.into())
+                #[pyo3(signature = (dim=None, keepdim=false, *, axis=None, keepdims=false, initial=None, r#where=None))]
+                fn $amax(
+                    &self,
+                    dim: Option<Axes>,
+                    #[pyo3(from_py_with = flag)] keepdim: bool,
+                    axis: Option<Axes>,
+                    #[pyo3(from_py_with = flag)] keepdims: bool,
+                    initial: Option<AnyOperand>,
+                    r#where: Option<AnyTensor>,
+                ) -> Made {
+                    let taken = taken(r#where, initial);
+                    Ok(self.0.$of(either(axis, dim)?.as_deref(), keepdim || keepdims, &taken)?.into())
                 }
 
                 #[doc = concat!("The first position of the ", $doc, " along an axis, by default of the flat tensor.")]
@@ -200,13 +231,18 @@ macro_rules! extremes {
             $(
                 #[doc = concat!("The ", $doc, " along axes, by default all; NaN where there is one.\n\n\
                     With `dim`, by name or position, PyTorch's pair of values and the first positions at which they \
-                    are; with `axis`, or of several axes, values. With a tensor in its place, that of two elements.")]
+                    are; with `axis`, or of several axes, values. With a tensor in its place, that of two elements.\n\n\
+                    With `initial`, a number that is one of the elements too, and `where`, bools that say which elements \
+                    are, values: NumPy's parameters.")]
                 #[explained]
                 #[pyfunction]
                 #[pyo3(
-                    signature = (x=None, /, dim=None, keepdim=false, *, axis=None, keepdims=false, input=None),
-                    text_signature = "(x, /, dim=None, keepdim=False, *, axis=None, keepdims=False)"
+                    signature = (
+                        x=None, /, dim=None, keepdim=false, *, axis=None, keepdims=false, initial=None, r#where=None, input=None
+                    ),
+                    text_signature = "(x, /, dim=None, keepdim=False, *, axis=None, keepdims=False, initial=None, where=None)"
                 )]
+                #[allow(clippy::too_many_arguments)]
                 pub fn $name<'py>(
                     py: Python<'py>,
                     x: Option<AnyTensor>,
@@ -214,27 +250,36 @@ macro_rules! extremes {
                     #[pyo3(from_py_with = flag)] keepdim: bool,
                     axis: Option<Axes>,
                     #[pyo3(from_py_with = flag)] keepdims: bool,
+                    initial: Option<AnyOperand>,
+                    r#where: Option<AnyTensor>,
                     input: Option<AnyTensor>,
                 ) -> MadeAny<'py> {
-                    PyTensor(named(stringify!($name), "x", x, input)?.0).$name(py, dim, keepdim, axis, keepdims)
+                    let x = PyTensor(named(stringify!($name), "x", x, input)?.0);
+                    x.$name(py, dim, keepdim, axis, keepdims, initial, r#where)
                 }
 
                 #[doc = concat!("The ", $doc, " along axes, by default all: values, however the axes are named.")]
                 #[explained]
                 #[pyfunction]
                 #[pyo3(
-                    signature = (x=None, /, axis=None, keepdims=false, *, dim=None, keepdim=false, input=None),
-                    text_signature = "(x, /, axis=None, keepdims=False, *, dim=None, keepdim=False)"
+                    signature = (
+                        x=None, /, axis=None, keepdims=false, *, dim=None, keepdim=false, initial=None, r#where=None, input=None
+                    ),
+                    text_signature = "(x, /, axis=None, keepdims=False, *, dim=None, keepdim=False, initial=None, where=None)"
                 )]
+                #[allow(clippy::too_many_arguments)]
                 pub fn $amax(
                     x: Option<AnyTensor>,
                     axis: Option<Axes>,
                     #[pyo3(from_py_with = flag)] keepdims: bool,
                     dim: Option<Axes>,
                     #[pyo3(from_py_with = flag)] keepdim: bool,
+                    initial: Option<AnyOperand>,
+                    r#where: Option<AnyTensor>,
                     input: Option<AnyTensor>,
                 ) -> Made {
-                    PyTensor(named(stringify!($amax), "x", x, input)?.0).$amax(dim, keepdim, axis, keepdims)
+                    let x = PyTensor(named(stringify!($amax), "x", x, input)?.0);
+                    x.$amax(dim, keepdim, axis, keepdims, initial, r#where)
                 }
 
                 #[doc = concat!("The first position of the ", $doc, " along an axis, by default of the flat tensor.")]
@@ -269,8 +314,8 @@ macro_rules! extremes {
 }
 
 extremes! {
-    max amax argmax maximum cummax false "maximum";
-    min amin argmin minimum cummin true "minimum";
+    max max_of amax argmax maximum cummax false "maximum";
+    min min_of amin argmin minimum cummin true "minimum";
 }
 
 /// Adds the functions of this file's tables to the module.
@@ -282,6 +327,11 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(mean, module)?)?;
     module.add_function(wrap_pyfunction!(var, module)?)?;
     module.add_function(wrap_pyfunction!(deviation, module)?)
+}
+
+/// What a fold is of, as NumPy's `where` and `initial` say it.
+fn taken(only: Option<AnyTensor>, initial: Option<AnyOperand>) -> Taken {
+    Taken { only: only.map(|only| only.0), initial: initial.map(|initial| initial.0) }
 }
 
 /// One tensor, where other arguments give a pair.
@@ -326,9 +376,13 @@ macro_rules! widening {
             #[explained]
             #[pyfunction]
             #[pyo3(
-                signature = (x=None, /, axis=None, keepdims=false, *, dtype=None, dim=None, keepdim=false, input=None),
-                text_signature = "(x, /, axis=None, keepdims=False, *, dtype=None, dim=None, keepdim=False)"
+                signature = (
+                    x=None, /, axis=None, keepdims=false, *, dtype=None, dim=None, keepdim=false, initial=None, r#where=None,
+                    input=None
+                ),
+                text_signature = "(x, /, axis=None, keepdims=False, *, dtype=None, dim=None, keepdim=False, initial=None, where=None)"
             )]
+            #[allow(clippy::too_many_arguments)]
             fn $name(
                 x: Option<AnyTensor>,
                 axis: Option<Axes>,
@@ -336,28 +390,36 @@ macro_rules! widening {
                 dtype: Option<AnyDType>,
                 dim: Option<Axes>,
                 #[pyo3(from_py_with = flag)] keepdim: bool,
+                initial: Option<AnyOperand>,
+                r#where: Option<AnyTensor>,
                 input: Option<AnyTensor>,
             ) -> Made {
                 let x = named(stringify!($name), "x", x, input)?;
                 let dtype = dtype.or_else(|| accumulated(&x.0));
-                PyTensor(x.0).$name(dim, keepdim, axis, keepdims, dtype)
+                PyTensor(x.0).$name(dim, keepdim, axis, keepdims, dtype, initial, r#where)
             }
         )*
     };
 }
 
 widening! {
-    sum "The sum along axes, by default all; of unsigned integers in `uint64`, of others and bools in `int64`.";
-    prod "The product along axes, by default all; of unsigned integers in `uint64`, of others and bools in `int64`.";
+    sum "The sum along axes, by default all; of unsigned integers in `uint64`, of others and bools in `int64`.\n\n\
+        `initial` is added to it; elements where `where`, bools of a shape that expands to theirs, is false are left out.";
+    prod "The product along axes, by default all; of unsigned integers in `uint64`, of others and bools in `int64`.\n\n\
+        It is multiplied by `initial`; elements where `where`, bools of a shape that expands to theirs, is false are left \
+        out.";
 }
 
-/// The mean along axes; of integers in the default float, unless a type is given.
+/// The mean along axes, of those elements that `where` takes; of integers in the default float, unless a type is given.
 #[explained]
 #[pyfunction]
 #[pyo3(
-    signature = (x=None, /, axis=None, keepdims=false, *, dim=None, keepdim=false, dtype=None, input=None),
-    text_signature = "(x, /, axis=None, keepdims=False, *, dim=None, keepdim=False, dtype=None)"
+    signature = (
+        x=None, /, axis=None, keepdims=false, *, dim=None, keepdim=false, dtype=None, r#where=None, input=None
+    ),
+    text_signature = "(x, /, axis=None, keepdims=False, *, dim=None, keepdim=False, dtype=None, where=None)"
 )]
+#[allow(clippy::too_many_arguments)]
 fn mean(
     x: Option<AnyTensor>,
     axis: Option<Axes>,
@@ -365,20 +427,22 @@ fn mean(
     dim: Option<Axes>,
     #[pyo3(from_py_with = flag)] keepdim: bool,
     dtype: Option<AnyDType>,
+    r#where: Option<AnyTensor>,
     input: Option<AnyTensor>,
 ) -> Made {
-    PyTensor(named("mean", "x", x, input)?.0).mean(dim, keepdim, axis, keepdims, dtype)
+    PyTensor(named("mean", "x", x, input)?.0).mean(dim, keepdim, axis, keepdims, dtype, r#where)
 }
 
 /// The variance along axes, the sum divided by the number of elements less `correction`, by default 0: that of the method
-/// is 1, as PyTorch's. A flag in the place of axes is PyTorch's `unbiased`.
+/// is 1, as PyTorch's. A flag in the place of axes is PyTorch's `unbiased`. Of those elements that `where` takes.
 #[explained]
 #[pyfunction]
 #[pyo3(
     signature = (
-        x=None, /, axis=None, unbiased=None, keepdims=false, *, correction=None, dim=None, keepdim=false, ddof=None, input=None
+        x=None, /, axis=None, unbiased=None, keepdims=false, *, correction=None, dim=None, keepdim=false, ddof=None,
+        dtype=None, r#where=None, input=None
     ),
-    text_signature = "(x, /, axis=None, unbiased=None, keepdims=False, *, correction=0.0, dim=None, keepdim=False, ddof=None)"
+    text_signature = "(x, /, axis=None, unbiased=None, keepdims=False, *, correction=0.0, dim=None, keepdim=False, ddof=None, dtype=None, where=None)"
 )]
 #[allow(clippy::too_many_arguments)]
 fn var(
@@ -390,12 +454,15 @@ fn var(
     dim: Option<Axes>,
     #[pyo3(from_py_with = flag)] keepdim: bool,
     ddof: Option<Real>,
+    dtype: Option<AnyDType>,
+    r#where: Option<AnyTensor>,
     input: Option<AnyTensor>,
 ) -> Made {
     let x = named("var", "x", x, input)?.0;
     let (axis, unbiased) = Spread::apart("var", axis, unbiased, correction.as_ref())?;
     let correction = corrected("var", correction, ddof, unbiased, 0.0)?;
-    Ok(x.var(either(axis, dim)?.as_deref(), correction, keepdim || keepdims)?.into())
+    let (axes, taken) = (either(axis, dim)?, taken(r#where, None));
+    PyTensor(x).in_type(dtype, |x| x.var_of(axes.as_deref(), correction, keepdim || keepdims, &taken))
 }
 
 /// The standard deviation along axes; see `var`.
@@ -403,9 +470,10 @@ fn var(
 #[pyfunction(name = "std")]
 #[pyo3(
     signature = (
-        x=None, /, axis=None, unbiased=None, keepdims=false, *, correction=None, dim=None, keepdim=false, ddof=None, input=None
+        x=None, /, axis=None, unbiased=None, keepdims=false, *, correction=None, dim=None, keepdim=false, ddof=None,
+        dtype=None, r#where=None, input=None
     ),
-    text_signature = "(x, /, axis=None, unbiased=None, keepdims=False, *, correction=0.0, dim=None, keepdim=False, ddof=None)"
+    text_signature = "(x, /, axis=None, unbiased=None, keepdims=False, *, correction=0.0, dim=None, keepdim=False, ddof=None, dtype=None, where=None)"
 )]
 #[allow(clippy::too_many_arguments)]
 fn deviation(
@@ -417,12 +485,15 @@ fn deviation(
     dim: Option<Axes>,
     #[pyo3(from_py_with = flag)] keepdim: bool,
     ddof: Option<Real>,
+    dtype: Option<AnyDType>,
+    r#where: Option<AnyTensor>,
     input: Option<AnyTensor>,
 ) -> Made {
     let x = named("std", "x", x, input)?.0;
     let (axis, unbiased) = Spread::apart("std", axis, unbiased, correction.as_ref())?;
     let correction = corrected("std", correction, ddof, unbiased, 0.0)?;
-    Ok(x.std(either(axis, dim)?.as_deref(), correction, keepdim || keepdims)?.into())
+    let (axes, taken) = (either(axis, dim)?, taken(r#where, None));
+    PyTensor(x).in_type(dtype, |x| x.std_of(axes.as_deref(), correction, keepdim || keepdims, &taken))
 }
 
 #[explained]
@@ -458,8 +529,10 @@ impl PyTensor {
         self.in_type(dtype, |x| x.cumprod_of(axis, Running { exclusive, reverse }))
     }
 
-    /// The sum along axes, by default all; of integers and bools in `int64`.
-    #[pyo3(signature = (dim=None, keepdim=false, *, axis=None, keepdims=false, dtype=None))]
+    /// The sum along axes, by default all, of those elements that `where` takes and `initial`; of integers and bools in
+    /// `int64`.
+    #[pyo3(signature = (dim=None, keepdim=false, *, axis=None, keepdims=false, dtype=None, initial=None, r#where=None))]
+    #[allow(clippy::too_many_arguments)]
     fn sum(
         &self,
         dim: Option<Axes>,
@@ -467,13 +540,15 @@ impl PyTensor {
         axis: Option<Axes>,
         #[pyo3(from_py_with = flag)] keepdims: bool,
         dtype: Option<AnyDType>,
+        initial: Option<AnyOperand>,
+        r#where: Option<AnyTensor>,
     ) -> Made {
-        let axes = either(axis, dim)?;
-        self.in_type(dtype, |x| x.sum(axes.as_deref(), keepdim || keepdims))
+        let (axes, taken) = (either(axis, dim)?, taken(r#where, initial));
+        self.in_type(dtype, |x| x.sum_of(axes.as_deref(), keepdim || keepdims, &taken))
     }
 
-    /// The mean along axes; of integers in the default float, unless a type is given.
-    #[pyo3(signature = (dim=None, keepdim=false, *, axis=None, keepdims=false, dtype=None))]
+    /// The mean along axes, of those elements that `where` takes; of integers in the default float, unless a type is given.
+    #[pyo3(signature = (dim=None, keepdim=false, *, axis=None, keepdims=false, dtype=None, r#where=None))]
     fn mean(
         &self,
         dim: Option<Axes>,
@@ -481,13 +556,16 @@ impl PyTensor {
         axis: Option<Axes>,
         #[pyo3(from_py_with = flag)] keepdims: bool,
         dtype: Option<AnyDType>,
+        r#where: Option<AnyTensor>,
     ) -> Made {
-        let axes = either(axis, dim)?;
-        self.in_type(dtype, |x| x.mean(axes.as_deref(), keepdim || keepdims))
+        let (axes, taken) = (either(axis, dim)?, taken(r#where, None));
+        self.in_type(dtype, |x| x.mean_of(axes.as_deref(), keepdim || keepdims, &taken))
     }
 
-    /// The product along axes, by default all; of integers and bools in `int64`.
-    #[pyo3(signature = (dim=None, keepdim=false, *, axis=None, keepdims=false, dtype=None))]
+    /// The product along axes, by default all, of those elements that `where` takes and `initial`; of integers and bools
+    /// in `int64`.
+    #[pyo3(signature = (dim=None, keepdim=false, *, axis=None, keepdims=false, dtype=None, initial=None, r#where=None))]
+    #[allow(clippy::too_many_arguments)]
     fn prod(
         &self,
         dim: Option<Axes>,
@@ -495,18 +573,23 @@ impl PyTensor {
         axis: Option<Axes>,
         #[pyo3(from_py_with = flag)] keepdims: bool,
         dtype: Option<AnyDType>,
+        initial: Option<AnyOperand>,
+        r#where: Option<AnyTensor>,
     ) -> Made {
-        let axes = either(axis, dim)?;
-        self.in_type(dtype, |x| x.prod(axes.as_deref(), keepdim || keepdims))
+        let (axes, taken) = (either(axis, dim)?, taken(r#where, initial));
+        self.in_type(dtype, |x| x.prod_of(axes.as_deref(), keepdim || keepdims, &taken))
     }
 
-    /// The variance along axes, the sum divided by the number of elements less `correction`.
+    /// The variance along axes, the sum divided by the number of elements less `correction`, of those that `where` takes.
     ///
     /// What follows the axes goes by name: libraries have different arguments there. A flag in their place is PyTorch's
     /// `unbiased`.
     #[pyo3(
-        signature = (dim=None, unbiased=None, keepdim=false, *, axis=None, keepdims=false, correction=None, ddof=None),
-        text_signature = "($self, dim=None, unbiased=None, keepdim=False, *, axis=None, keepdims=False, correction=1.0, ddof=None)"
+        signature = (
+            dim=None, unbiased=None, keepdim=false, *, axis=None, keepdims=false, correction=None, ddof=None,
+            dtype=None, r#where=None
+        ),
+        text_signature = "($self, dim=None, unbiased=None, keepdim=False, *, axis=None, keepdims=False, correction=1.0, ddof=None, dtype=None, where=None)"
     )]
     #[allow(clippy::too_many_arguments)]
     fn var(
@@ -518,16 +601,22 @@ impl PyTensor {
         #[pyo3(from_py_with = flag)] keepdims: bool,
         correction: Option<Real>,
         ddof: Option<Real>,
+        dtype: Option<AnyDType>,
+        r#where: Option<AnyTensor>,
     ) -> Made {
         let (dim, unbiased) = Spread::apart("var", dim, unbiased, correction.as_ref())?;
         let correction = corrected("var", correction, ddof, unbiased, 1.0)?;
-        Ok(self.0.var(either(axis, dim)?.as_deref(), correction, keepdim || keepdims)?.into())
+        let (axes, taken) = (either(axis, dim)?, taken(r#where, None));
+        self.in_type(dtype, |x| x.var_of(axes.as_deref(), correction, keepdim || keepdims, &taken))
     }
 
     /// The standard deviation along axes; see `var`.
     #[pyo3(
-        signature = (dim=None, unbiased=None, keepdim=false, *, axis=None, keepdims=false, correction=None, ddof=None),
-        text_signature = "($self, dim=None, unbiased=None, keepdim=False, *, axis=None, keepdims=False, correction=1.0, ddof=None)"
+        signature = (
+            dim=None, unbiased=None, keepdim=false, *, axis=None, keepdims=false, correction=None, ddof=None,
+            dtype=None, r#where=None
+        ),
+        text_signature = "($self, dim=None, unbiased=None, keepdim=False, *, axis=None, keepdims=False, correction=1.0, ddof=None, dtype=None, where=None)"
     )]
     #[allow(clippy::too_many_arguments)]
     fn std(
@@ -539,10 +628,13 @@ impl PyTensor {
         #[pyo3(from_py_with = flag)] keepdims: bool,
         correction: Option<Real>,
         ddof: Option<Real>,
+        dtype: Option<AnyDType>,
+        r#where: Option<AnyTensor>,
     ) -> Made {
         let (dim, unbiased) = Spread::apart("std", dim, unbiased, correction.as_ref())?;
         let correction = corrected("std", correction, ddof, unbiased, 1.0)?;
-        Ok(self.0.std(either(axis, dim)?.as_deref(), correction, keepdim || keepdims)?.into())
+        let (axes, taken) = (either(axis, dim)?, taken(r#where, None));
+        self.in_type(dtype, |x| x.std_of(axes.as_deref(), correction, keepdim || keepdims, &taken))
     }
 
     /// The `p`-norm along axes, by default all.

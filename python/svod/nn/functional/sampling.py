@@ -56,7 +56,9 @@ def fold(
 ) -> Tensor:
     """Columns `(batch, channels * elements, windows)`, as `unfold` makes them, added up where windows overlap, as
     `(batch, channels, *output_size)`."""
-    out, kernel, gaps, edge, step = (_pair(one) for one in (output_size, kernel_size, dilation, padding, stride))
+    out, kernel, gaps, edge, step = (
+        _several("fold", one, 2) for one in (output_size, kernel_size, dilation, padding, stride)
+    )
     batched = input if input.ndim == 3 else input.unsqueeze(0)
     elements = kernel[0] * kernel[1]
     if batched.ndim != 3 or batched.shape[1] % elements:
@@ -181,9 +183,10 @@ def max_pool_with_indices(
     ceil_mode: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """The greatest element of each window over the last `rank` axes, and its position in the flat axes."""
-    kernel = _several(kernel_size, rank)
-    step = kernel if stride is None else _several(stride, rank)
-    edge, gaps = _several(padding, rank), _several(dilation, rank)
+    name = f"max_pool{rank}d"
+    kernel = _several(name, kernel_size, rank)
+    step = kernel if stride is None else _several(name, stride, rank)
+    edge, gaps = _several(name, padding, rank), _several(name, dilation, rank)
     values = input.max_pool(kernel, step, edge, gaps, ceil_mode)
     extents, out = (tuple(int(one) for one in x.shape[x.ndim - rank :]) for x in (input, values))
     whole = range(input.ndim - rank)
@@ -295,10 +298,11 @@ def _unpooled(
     output_size: Sequence[int] | None,
 ) -> Tensor:
     """Elements at positions of flat axes, zeros elsewhere."""
+    name = f"max_unpool{rank}d"
     if input.shape != indices.shape or input.ndim <= rank:
-        raise ShapeError(f"max_unpool: input and indices of one shape are expected, not {input.shape}, {indices.shape}")
-    kernel = _several(kernel_size, rank)
-    step, edge = kernel if stride is None else _several(stride, rank), _several(padding, rank)
+        raise ShapeError(f"{name}: input and indices of one shape are expected, not {input.shape}, {indices.shape}")
+    kernel = _several(name, kernel_size, rank)
+    step, edge = kernel if stride is None else _several(name, stride, rank), _several(name, padding, rank)
     before, pooled = input.shape[:-rank], input.shape[-rank:]
     if output_size is None:
         out = [(n - 1) * s - 2 * p + k for n, s, p, k in zip(pooled, step, edge, kernel, strict=True)]
@@ -308,15 +312,11 @@ def _unpooled(
     return flat.scatter(-1, indices.flatten(-rank), input.flatten(-rank)).reshape(*before, *out)
 
 
-def _pair(numbers: _Numbers) -> list[int]:
-    return _several(numbers, 2)
-
-
-def _several(numbers: _Numbers, count: int) -> list[int]:
+def _several(name: str, numbers: _Numbers, count: int) -> list[int]:
     """One number for each axis."""
     given = [numbers] * count if isinstance(numbers, int) else list(numbers)
     if len(given) == 1:
         given = given * count
     if len(given) != count:
-        raise ArgumentError(f"as many numbers as axes, {count}, are expected, not {given}")
+        raise ArgumentError(f"{name}: as many numbers as axes, {count}, are expected, not {given}")
     return given
