@@ -124,7 +124,6 @@ def test_a_step_waits_for_no_more_than_the_check_of_its_labels(run, labels):
     """What follows the check is handed over at once; labels from the host are looked at there."""
     program = f"""
 import sys
-import svod.nn.functional as F
 svod.set_default_device("CUDA")
 model = svod.nn.Sequential(svod.nn.Embedding(8, 16), svod.nn.Linear(16, 16), svod.nn.Linear(16, 4))
 model.requires_grad_()
@@ -132,7 +131,7 @@ optimizer = svod.optim.AdamW(model.parameters(), lr=1e-3)
 @svod.jit
 def step(labels):
     optimizer.zero_grad()
-    loss = F.cross_entropy(model(labels), labels)
+    loss = model(labels).square().mean()
     loss.backward()
     optimizer.step()
     return loss
@@ -147,7 +146,7 @@ for _ in range(12):
             assert "read" not in done, step
         else:
             last = len(done) - 1 - done[::-1].index("read")
-            assert done[:last] == ["graph", "read"] and len(done[last + 1 :]) >= 2, step
+            assert set(done[1 : last + 1]) == {"read"} and len(done[last + 1 :]) >= 2, step
 
 
 EXPORTER = """
