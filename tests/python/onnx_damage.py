@@ -35,7 +35,8 @@ import svod.onnx
 MOST_SECONDS = 60
 # When a model hangs, by the clock of a machine that may be busy.
 HANGS = 10 * MOST_SECONDS
-# How much more memory a process may have after a model than before, in MB: the models' tensors are of a few kB.
+# How much more memory a process may have after a model than before, in MB, beside what its results take: the models'
+# tensors are of a few kB.
 MOST_MEMORY = 1024
 # Memory of a worker, in MB: what a file does not warrant has to be refused before that.
 ROOM = 16 << 10
@@ -275,10 +276,11 @@ WAYS: list[Callable[[random.Random, onnx.ModelProto, list[Any]], None]] = [
 
 def outcome(content: bytes, inputs: list[Any]) -> str:
     """What comes of a model: "results", "refused" by an error of svod's, or what goes wrong."""
-    before, began, told = _peak(), time.process_time(), "results"
+    before, began, told, results = _peak(), time.process_time(), "results", 0
     try:
         for value in svod.onnx.load(content)(*inputs):
             if isinstance(value, svod.Tensor):
+                results += value.nbytes
                 value.numpy()
     except svod.Error as error:
         told = "refused"
@@ -289,7 +291,7 @@ def outcome(content: bytes, inputs: list[Any]) -> str:
     took, more = time.process_time() - began, _peak() - before
     if took > MOST_SECONDS:
         return f"it took {took:.0f} s"
-    return f"it took {more:.0f} MB of memory" if more > MOST_MEMORY else told
+    return f"it took {more:.0f} MB of memory" if more > MOST_MEMORY + 3 * (results >> 20) else told
 
 
 def _peak() -> float:

@@ -110,6 +110,16 @@ def test_transposed_like_torch(case: tuple[Any, ...], extra: int) -> None:
     close(getattr(F, name)(*map(svod.Tensor, (x, w, b)), *how), expected, 1e-4)
 
 
+def test_taps_far_from_one_another_are_scheduled_as_near_ones() -> None:
+    """How many columns of zeros there are between them is not found one by one."""
+    x, w, far = data(1, 1, 3, 3), data(1, 1, 2, 2), 3_000_000
+    found = svod.Tensor(x).conv_transpose2d(svod.Tensor(w), dilation=(2, far)).numpy()
+    expected = np.zeros((1, 1, 5, far + 3), np.float32)
+    for i, j in np.ndindex(2, 2):
+        expected[:, :, 2 * i : 2 * i + 3, far * j : far * j + 3] += x * w[0, 0, i, j]
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf], ids=str)
 @pytest.mark.parametrize(
     ("extents", "kernel", "stride", "padding", "dilation", "extra", "groups"),

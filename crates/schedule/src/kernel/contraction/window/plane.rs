@@ -2,11 +2,12 @@
 
 use super::{Slide, Windows, axis_name, point, windows};
 use crate::kernel::contraction::{add_axis, axes_of};
+use std::ops::Range;
 use svod_dtype::Const;
 use svod_ir::alu::Alu;
 use svod_ir::expr::{Expr, ExprId, ExprPool, Mem, TempId};
 use svod_ir::kernel::{AxisId, Body, Kernel, Out, Stage};
-use svod_ir::size::Size;
+use svod_ir::size::{Size, Variable};
 
 /// The plane of a convolution stage.
 #[derive(Clone, Debug)]
@@ -111,10 +112,10 @@ fn lines<'w>(kernel: &Kernel, found: &'w Windows, multiple: i64) -> Result<Lines
     let outer = &found.slides[..found.slides.len() - 1 - usize::from(rows.is_some())];
     let read = rows.and(width(columns)).unwrap_or(0);
     // The zeros that the last row shares are those of a row after it, which must be outside as well.
-    let shares = rows.is_some_and(|r| width(r).is_some_and(|after| is_zero(kernel, found.value, r, after)));
+    let shares = rows.is_some_and(|r| width(r).is_some_and(|after| is_zero(kernel, found.value, r, after..after + 1)));
     let shared = if shares { shared_zeros(kernel, found.value, columns, read) } else { 0 };
     let width = (read - shared + multiple - 1) / multiple * multiple;
-    let empty = (read..width).any(|column| !is_zero(kernel, found.value, columns, column));
+    let empty = read < width && !is_zero(kernel, found.value, columns, read..width);
     Ok(Lines { outer, rows, columns, read, width: Size::from(width), shared: read > width, empty })
 }
 
@@ -286,18 +287,26 @@ fn within(kernel: &Kernel, value: ExprId, s: &Slide, row: &Size, phase: &Size) -
     found
 }
 
-/// How many columns at both ends of a plane's rows are 0 in all rows.
+/// How many columns at both ends of a plane's rows are 0 in all rows: found by halves, for there may be billions.
 fn shared_zeros(kernel: &Kernel, value: ExprId, columns: &Slide, width: i64) -> i64 {
-    let zero = |column: i64| is_zero(kernel, value, columns, column);
-    let side = columns.reach.min(width / 2);
-    (0..side).take_while(|c| zero(*c) && zero(width - 1 - *c)).count() as i64
+    let zero = |columns_of: Range<i64>| is_zero(kernel, value, columns, columns_of);
+    let (mut known, mut limit) = (0, columns.reach.min(width / 2) + 1);
+    while limit - known > 1 {
+        let middle = known + (limit - known) / 2;
+        match zero(0..middle) && zero(width - middle..width) {
+            true => known = middle,
+            false => limit = middle,
+        }
+    }
+    known
 }
 
-/// Whether an operand's mask says that a row of the plane along a window's axis lies outside of it, in
-/// all phases.
-fn is_zero(kernel: &Kernel, value: ExprId, slide: &Slide, row: i64) -> bool {
+/// Whether an operand's mask says that rows of the plane along a window's axis, one at least, lie outside of it, in all phases.
+fn is_zero(kernel: &Kernel, value: ExprId, slide: &Slide, rows: Range<i64>) -> bool {
     let phases = if slide.period().is_some() { slide.stride } else { 1 };
-    (0..phases).all(|phase| is_masked(kernel, value, slide, &Size::from(row), phase))
+    let Ok(row) = Variable::internal("row_of_plane", rows.start, rows.end - 1) else { return false };
+    let row = Size::from(&row);
+    (0..phases).all(|phase| is_masked(kernel, value, slide, &row, phase))
 }
 
 fn is_masked(kernel: &Kernel, value: ExprId, slide: &Slide, row: &Size, phase: i64) -> bool {
