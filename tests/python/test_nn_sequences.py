@@ -255,6 +255,66 @@ def test_attention_is_pytorchs(batch_first: bool, need_weights: bool) -> None:
     same_gradients(mine, theirs, [])
 
 
+OTHERS = [
+    {"kdim": 3, "vdim": 5},
+    {"kdim": 3},
+    {"vdim": 5, "bias": False},
+    {"kdim": 8, "vdim": 8},
+    {"add_bias_kv": True},
+    {"add_zero_attn": True},
+    {"add_bias_kv": True, "add_zero_attn": True, "kdim": 3, "vdim": 5},
+]
+
+
+@pytest.mark.parametrize("more", OTHERS)
+@pytest.mark.parametrize("batch_first", [True, False])
+@pytest.mark.parametrize("need_weights", [True, False])
+def test_attention_over_other_features_is_pytorchs(more: dict[str, Any], batch_first: bool, need_weights: bool) -> None:
+    torch = pytest.importorskip("torch")
+    theirs, mine = (lib.MultiheadAttention(8, 2, batch_first=batch_first, **more) for lib in (torch.nn, nn))
+    assert [name for name, _ in mine.named_parameters()] == [name for name, _ in theirs.named_parameters()]
+    with_state_of(theirs, mine)
+    mine.requires_grad_()
+    batch, queries, keys = 3, 4, 6
+    given = [draw(batch, queries, 8), draw(batch, keys, more.get("kdim", 8), seed=1)]
+    given.append(draw(batch, keys, more.get("vdim", 8), seed=2))
+    if not batch_first:
+        given = [x.swapaxes(0, 1).copy() for x in given]
+    padding = np.zeros((batch, keys), bool)
+    padding[1, 4:] = padding[2, :2] = True
+    masks: list[dict[str, Array]] = [
+        {},
+        {"attn_mask": draw(queries, keys)},
+        {"attn_mask": draw(queries, keys, seed=5) > 0.5, "key_padding_mask": padding},
+        {"attn_mask": draw(batch * 2, queries, keys)},
+    ]
+    for how in masks:
+        own = [svod.Tensor(x).requires_grad_() for x in given]
+        others = [torch.tensor(x, requires_grad=True) for x in given]
+        mine.zero_grad()
+        theirs.zero_grad()
+        y, w = mine(*own, need_weights=need_weights, **{n: svod.Tensor(m) for n, m in how.items()})
+        right, weights = theirs(*others, need_weights=need_weights, **{n: torch.tensor(m) for n, m in how.items()})
+        np.testing.assert_allclose(y.numpy(), right.detach().numpy(), rtol=1e-4, atol=1e-5)
+        if need_weights:
+            assert w.shape == tuple(weights.shape)
+            np.testing.assert_allclose(w.numpy(), weights.detach().numpy(), rtol=1e-4, atol=1e-5)
+        y.square().sum().backward()
+        right.square().sum().backward()
+        same_gradients(mine, theirs, [])
+        for x, other in zip(own, others, strict=True):
+            np.testing.assert_allclose(x.grad.numpy(), other.grad.numpy(), rtol=1e-3, atol=1e-5)
+
+
+def test_what_stands_behind_a_sequence_is_seen_by_causal_queries() -> None:
+    layer = nn.MultiheadAttention(8, 2, add_bias_kv=True, add_zero_attn=True)
+    x = svod.Tensor(draw(5, 2, 8))
+    results = [layer(x, x, x, need_weights=need, is_causal=True) for need in (True, False)]
+    np.testing.assert_allclose(results[0][0].numpy(), results[1][0].numpy(), rtol=1e-4, atol=1e-5)
+    weights = results[0][1].numpy()
+    assert weights.shape == (2, 5, 7) and (weights[..., 5:] > 0).all() and (np.triu(weights[0, :, :5], 1) == 0).all()
+
+
 ENCODERS = [
     {},
     {"norm_first": True, "activation": "gelu", "batch_first": True},
@@ -308,6 +368,7 @@ def test_what_does_not_fit_is_refused() -> None:
         (lambda: nn.GRU(4, 4, 0), "GRU: num_layers: from 1 to 65536 layers, not 0"),
         (lambda: nn.MultiheadAttention(8, 3), "8 features in 3 heads"),
         (lambda: nn.MultiheadAttention(8, 2)(x, x, x), "8 features are expected"),
+        (lambda: nn.MultiheadAttention(4, 2, kdim=3)(x, x, x), "key: 3 features are expected"),
         (lambda: nn.TransformerEncoderLayer(8, 2, activation="tanh"), "activation is"),
     ]
     for made, says in cases:

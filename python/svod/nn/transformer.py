@@ -11,7 +11,7 @@ from math import sqrt
 from typing import Any
 
 from svod._module import Module, check_layers
-from svod._svod import ArgumentError, ShapeError, Tensor, ones, where, zeros
+from svod._svod import ArgumentError, ShapeError, Tensor, cat, ones, where, zeros
 from svod.nn import functional as F
 from svod.nn import init
 from svod.nn.containers import ModuleList
@@ -36,6 +36,9 @@ class MultiheadAttention(Module):
     without a batch. Gives the result, and, with `need_weights`, the mean of the heads' weights,
     `(batch, queries, keys)`, or those of each head, `(batch, heads, ..)`; else none, and scores are never in memory.
 
+    Keys have `kdim` features and values `vdim`, where these are given. With `add_bias_kv` a key and a value that are
+    learned stand behind those of each sequence, with `add_zero_attn` ones of zeros; no mask hides them.
+
     >>> import svod
     >>> x = svod.zeros(2, 5, 8)
     >>> result, weights = svod.nn.MultiheadAttention(8, 2, batch_first=True)(x, x, x)
@@ -44,21 +47,49 @@ class MultiheadAttention(Module):
     """
 
     def __init__(
-        self, embed_dim: int, num_heads: int, dropout: float = 0.0, bias: bool = True, *, batch_first: bool = False
+        self,
+        embed_dim: int,
+        num_heads: int,
+        dropout: float = 0.0,
+        bias: bool = True,
+        add_bias_kv: bool = False,
+        add_zero_attn: bool = False,
+        kdim: int | None = None,
+        vdim: int | None = None,
+        batch_first: bool = False,
     ) -> None:
         if num_heads < 1 or embed_dim % num_heads:
             raise ArgumentError(f"MultiheadAttention: {embed_dim} features in {num_heads} heads")
         self.embed_dim, self.num_heads, self.dropout, self.batch_first = embed_dim, num_heads, dropout, batch_first
-        self.in_proj_weight = init.xavier_uniform_(zeros((3 * embed_dim, embed_dim)))
+        self.kdim = embed_dim if kdim is None else kdim
+        self.vdim = embed_dim if vdim is None else vdim
+        self.add_zero_attn = add_zero_attn
+        self.in_proj_weight = self.q_proj_weight = self.k_proj_weight = self.v_proj_weight = None
+        if self.kdim == self.vdim == embed_dim:
+            self.in_proj_weight = zeros((3 * embed_dim, embed_dim))
+        else:
+            self.q_proj_weight = zeros((embed_dim, embed_dim))
+            self.k_proj_weight = zeros((embed_dim, self.kdim))
+            self.v_proj_weight = zeros((embed_dim, self.vdim))
         self.in_proj_bias = zeros((3 * embed_dim,)) if bias else None
+        self.bias_k = zeros((1, 1, embed_dim)) if add_bias_kv else None
+        self.bias_v = zeros((1, 1, embed_dim)) if add_bias_kv else None
         self.out_proj = Linear(embed_dim, embed_dim, bias=bias)
-        if self.out_proj.bias is not None:
-            init.zeros_(self.out_proj.bias)
+        self._draw()
 
     def reset_parameters(self) -> None:
         """Draws the parameters anew, as those of a new layer; they stay the tensors that they are."""
-        init.xavier_uniform_(self.in_proj_weight)
         self.out_proj.reset_parameters()
+        self._draw()
+
+    def _draw(self) -> None:
+        """Draws what is this layer's own."""
+        for weight in (self.in_proj_weight, self.q_proj_weight, self.k_proj_weight, self.v_proj_weight):
+            if weight is not None:
+                init.xavier_uniform_(weight)
+        for learned in (self.bias_k, self.bias_v):
+            if learned is not None:
+                init.xavier_normal_(learned)
         for bias in (self.in_proj_bias, self.out_proj.bias):
             if bias is not None:
                 init.zeros_(bias)
@@ -77,15 +108,20 @@ class MultiheadAttention(Module):
         has_batch = query.ndim == 3
         if query.ndim not in (2, 3) or query.shape[-1] != self.embed_dim:
             raise ShapeError(f"MultiheadAttention: {self.embed_dim} features are expected, not {tuple(query.shape)}")
+        for name, x, features in (("key", key, self.kdim), ("value", value, self.vdim)):
+            if x.shape[-1] != features:
+                raise ShapeError(f"MultiheadAttention: {name}: {features} features are expected, not {tuple(x.shape)}")
         q, k, v = (self._batched(x, has_batch) for x in self._projected(query, key, value))
-        if is_causal and attn_mask is None and (need_weights or key_padding_mask is not None):
+        is_longer = self.bias_k is not None or self.add_zero_attn
+        if is_causal and attn_mask is None and (need_weights or key_padding_mask is not None or is_longer):
             attn_mask = ones((q.shape[2], k.shape[2]), dtype="bool").triu(1)
         mask = self._mask(attn_mask, key_padding_mask, k, has_batch)
+        k, v, mask = self._lengthened(k, v, mask)
         drop = self.dropout if self.training else 0.0
         weights = None
         if not need_weights:
             # What is causal is told rather than added, where nothing else is hidden.
-            causal = is_causal and key_padding_mask is None
+            causal = is_causal and key_padding_mask is None and not is_longer
             heads = F.scaled_dot_product_attention(q, k, v, None if causal else mask, drop, causal)
         else:
             scores = q @ k.mT * (1 / sqrt(self.embed_dim // self.num_heads))
@@ -100,9 +136,12 @@ class MultiheadAttention(Module):
         return result if self.batch_first else result.permute(1, 0, 2), weights
 
     def _projected(self, query: Tensor, key: Tensor, value: Tensor) -> list[Tensor]:
-        if query is key and key is value:
+        if self.in_proj_weight is None:
+            weights: Any = (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)
+        elif query is key and key is value:
             return list(query.linear(self.in_proj_weight, self.in_proj_bias).chunk(3, -1))
-        weights = self.in_proj_weight.chunk(3, 0)
+        else:
+            weights = self.in_proj_weight.chunk(3, 0)
         biases = [None] * 3 if self.in_proj_bias is None else self.in_proj_bias.chunk(3, 0)
         return [x.linear(w, b) for x, w, b in zip((query, key, value), weights, biases, strict=True)]
 
@@ -110,6 +149,20 @@ class MultiheadAttention(Module):
         """As `(batch, heads, length, features of a head)`."""
         x = x.unsqueeze(0) if not has_batch else x if self.batch_first else x.permute(1, 0, 2)
         return x.unflatten(-1, (self.num_heads, -1)).permute(0, 2, 1, 3)
+
+    def _lengthened(self, k: Tensor, v: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Keys, values and mask with what stands behind each sequence."""
+        batch, heads, _, features = k.shape
+        added: list[tuple[Tensor, Tensor]] = []
+        if self.bias_k is not None and self.bias_v is not None:
+            learned = (bias.reshape(1, heads, 1, features) for bias in (self.bias_k, self.bias_v))
+            added.append(tuple(x.expand(batch, heads, 1, features) for x in learned))  # type: ignore[arg-type]
+        if self.add_zero_attn:
+            none = zeros((batch, heads, 1, features), dtype=k.dtype)
+            added.append((none, none))
+        for key, value in added:
+            k, v = cat([k, key], 2), cat([v, value], 2)
+        return k, v, None if mask is None else F.pad(mask, (0, len(added))) if added else mask
 
     def _mask(
         self, attn_mask: Tensor | None, key_padding_mask: Tensor | None, key: Tensor, has_batch: bool
