@@ -370,6 +370,20 @@ impl Outline {
     /// # Errors
     /// Sizes that do not go together, or that are not known to.
     pub fn replace(&self, graph: &Graph, by: &Replacements<'_>) -> Result<Vec<UOp>, GraphError> {
+        self.replace_telling(graph, by, &mut |_, _| {})
+    }
+
+    /// [`Outline::replace`], which tells of each operation that is made, and of its operands' shapes, before it is: the
+    /// last one is that which fails.
+    ///
+    /// # Errors
+    /// As [`Outline::replace`].
+    pub fn replace_telling(
+        &self,
+        graph: &Graph,
+        by: &Replacements<'_>,
+        tell: &mut dyn FnMut(&Op, &[&[Size]]),
+    ) -> Result<Vec<UOp>, GraphError> {
         let uniform = uniform(graph);
         let (mut constants, mut sizes) = (self.constants.iter().zip(by.constants).peekable(), by.sizes.iter());
         let mut nodes: Vec<UOp> = Vec::with_capacity(graph.len());
@@ -418,6 +432,7 @@ impl Outline {
             let sizes = filled(&fields);
             let new: Shapes<'_> = own.iter().map(UOp::shape).collect();
             let op = if fields.is_empty() { node.op().clone() } else { with_fields(node.op(), &old, &new, &sizes) };
+            tell(&op, &new);
             let same = op == *node.op() && own.iter().zip(sources).all(|(own, s)| *own == graph.nodes()[*s as usize]);
             let fill = if fill_of(node.op()).is_some() { given(1) } else { None };
             let made = match fill {

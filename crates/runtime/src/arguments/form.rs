@@ -4,8 +4,8 @@
 //! schedule; where its arguments are in the graph at hand follows from positions, without building another graph.
 
 use super::counted::bytes_of;
-use super::sizes::{Law, Linear};
-use super::{leaves_of, sizes};
+use super::law::{Law, Linear, Variables};
+use super::leaves_of;
 use crate::error::Result;
 use crate::instantiate::Scheduled;
 use rustc_hash::FxHashMap;
@@ -16,40 +16,46 @@ use svod_ir::graph::key::GraphKey;
 use svod_ir::graph::outline::Outline;
 use svod_ir::graph::walk::NodeIndex;
 use svod_ir::graph::{Graph, Leaf, Op, Shape, UOp};
-use svod_ir::size::{BoundVariable, Variable};
+use svod_ir::size::BoundVariable;
 
 /// Numbers that are arguments, and those that are not.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Numbers {
-    pub variables: Vec<Variable>,
+    pub variables: Variables,
     /// For each size what it follows from, or its value.
     pub sizes: Vec<Number>,
     pub constants: Vec<Constant>,
 }
 
 /// An extent or a position.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) enum Number {
     Kept(i64),
     Follows(Law),
 }
 
 /// A constant.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) enum Constant {
     Kept(Const),
     Leaf,
     Position(Linear),
 }
 
+impl Number {
+    pub(super) fn law(&self) -> Option<&Law> {
+        if let Number::Follows(law) = self { Some(law) } else { None }
+    }
+}
+
 impl Numbers {
     /// The variables' values for a graph whose other numbers are those that are kept.
     fn read(&self, outline: &Outline) -> Option<Vec<BoundVariable>> {
-        let values = sizes::solve(&self.variables, outline, self.sizes.iter().copied())?;
+        let values = self.variables.solve(outline, &self.sizes)?;
         let kept = self.constants.iter().zip(&outline.constants).all(|(constant, at)| match constant {
             Constant::Kept(value) => *value == at.value,
             Constant::Leaf => true,
-            Constant::Position(linear) => linear.at(values[linear.variable].value()) == Some(at.value.as_i64()),
+            Constant::Position(linear) => self.variables.at(linear, &values) == Some(at.value.as_i64()),
         });
         kept.then_some(values)
     }

@@ -9,7 +9,8 @@
 //!   rules of rewriting know (0, 1, 2), or by which integers are divided, from the third; all that are an operand of
 //!   the same operation from the second graph on, where most of these differ;
 //! * *positions* in which graphs differ become variables, from the second value on;
-//! * so do *extents*, from the third graph on, where all that differs follows from one or two of them ([`sizes`]).
+//! * so do *extents*, from the third graph on, where all that differs follows from few of them ([`sizes`]), and where
+//!   extents are far from one another, from the fifth.
 //!
 //! The graph with arguments has a key of its own, which is that of all others that differ in these numbers only: its schedule
 //! is the cache's from then on. At the variables' values it is the given graph, so that what is computed stays the
@@ -20,8 +21,11 @@
 //! The variables are those of this run only: nothing sees them, neither the shapes of results nor
 //! the memory, which is as large as it has to be at their values.
 
+mod bounds;
+mod classes;
 mod counted;
 mod form;
+mod law;
 mod sizes;
 
 use crate::error::Result;
@@ -29,9 +33,10 @@ use crate::memory::Memory;
 use counted::{Counted, bytes_of};
 use form::{Constant, Form, Made, Number, Numbers};
 pub(crate) use form::{Formed, Source};
+use law::{Linear, Variables};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
-use sizes::{Linear, Model};
+use sizes::Model;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -47,6 +52,18 @@ const ENTRIES: usize = 8;
 const MODELS: usize = 4;
 /// Graphs with arguments of an outline that have a schedule.
 const FORMS: usize = 8;
+/// Classes of numbers of a model at most.
+const MOST_CLASSES: usize = 32;
+/// Variables of a model at most.
+const MOST_VARIABLES: usize = 16;
+/// Of these, such as extents follow from: more are other problems, too.
+const MOST_EXTENTS: usize = 8;
+/// Graphs with other taps from which on these vary: code that knows them is up to several times as fast.
+const TAPS: usize = 4;
+/// Extents that are so many times others are different problems, for which different code is best.
+const FACTOR: i64 = 4;
+/// Graphs of other sizes from which on all of these are taken to be one problem.
+const MANY: usize = 4;
 /// Fits of an outline's sizes, until its graphs are taken to have nothing in common.
 const MOST_FITS: usize = 24;
 
@@ -250,7 +267,7 @@ impl Record {
             let none = vec![None; outline.sizes.len()];
             let nodes = outline.replace(graph, &Replacements { constants: &constants, sizes: &none })?;
             let numbers = Numbers {
-                variables: Vec::new(),
+                variables: Variables::default(),
                 sizes: outline.sizes.iter().map(|size| Number::Kept(size.value)).collect(),
                 constants: constants_of(outline, &leaves, &vec![None; leaves.len()]),
             };
@@ -277,7 +294,7 @@ impl Record {
 /// What becomes of each constant.
 fn constants_of(outline: &Outline, leaves: &[bool], positions: &[Option<Linear>]) -> Vec<Constant> {
     let one = |((at, leaf), position): ((&ConstantAt, &bool), &Option<Linear>)| match position {
-        Some(linear) => Constant::Position(*linear),
+        Some(linear) => Constant::Position(linear.clone()),
         None if *leaf => Constant::Leaf,
         None => Constant::Kept(at.value),
     };
