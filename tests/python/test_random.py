@@ -257,3 +257,16 @@ def test_positions_are_drawn_in_proportion_to_weights() -> None:
         there = of_row > 0
         chi_squared = ((counts - expected)[there] ** 2 / expected[there]).sum()
         assert abs(chi_squared - there.sum() + 1) < 5 * np.sqrt(2 * there.sum())
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 31, 32, 33, 1000, 1024, 70000])
+def test_permutations_hold_every_number_once(n: int) -> None:
+    made = svod.randperm(n, generator=svod.Generator(n)).numpy()
+    assert made.dtype == np.int64 and (np.sort(made) == np.arange(n)).all()
+
+
+def test_permutations_are_equally_likely() -> None:
+    g = svod.Generator(5)
+    found = np.array([svod.randperm(3, generator=g).tolist() for _ in range(1200)])
+    counts = np.unique(found @ [9, 3, 1], return_counts=True)[1]
+    assert len(counts) == 6 and ((counts - 200) ** 2 / 200).sum() < 20

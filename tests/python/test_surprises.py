@@ -679,6 +679,27 @@ def test_float_powers_take_numbers_with_all_their_digits() -> None:
     np.testing.assert_allclose(svod.float_power(svod.Tensor(x), 0.1).numpy(), np.float_power(x, 0.1), rtol=1e-15)
 
 
+def test_operands_of_composed_functions_meet_before_they_are_computed_with() -> None:
+    x, u, d = svod.Tensor([5, 200], dtype="uint8"), np.uint8([5, 200]), np.float64([2.5, 1])
+    assert svod.rsub(x, 2.5).tolist() == [-2.5, -197.5] and svod.rsub(x, svod.Tensor(d), alpha=2).tolist() == [
+        -7.5,
+        -399,
+    ]
+    for one in (d, np.float32(d)):
+        for value in (1, 2, -1):
+            product = svod.addcmul(svod.Tensor(one), x, x, value=value)
+            assert product.dtype == str(one.dtype) and product.tolist() == (one + value * u.astype(float) ** 2).tolist()
+            assert svod.addcdiv(svod.Tensor(one), x, x, value=value).tolist() == (one + value).tolist()
+    half = svod.Tensor([300.0], dtype="float16")
+    assert svod.addcmul(svod.Tensor([1.0]), half, half).item() == 90001
+
+
+def test_no_number_is_none_of_complex_ones() -> None:
+    x = np.array([complex(np.nan, 1), complex(1, np.inf), complex(-np.inf, np.nan), 2 - 1j])
+    for options in ({}, {"nan": 3.0, "posinf": 5.0, "neginf": -7.0}):
+        np.testing.assert_array_equal(svod.nan_to_num(svod.Tensor(x), **options).numpy(), np.nan_to_num(x, **options))
+
+
 def test_pivots_are_rows_from_one_on() -> None:
     # What SciPy's `lu_factor` gives counts from 0.
     def solution(pivots: svod.Tensor) -> Any:

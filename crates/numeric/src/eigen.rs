@@ -9,6 +9,7 @@ use rustfft::num_complex::Complex;
 
 use crate::balance::balance;
 use crate::linalg::{Failure, Number};
+use crate::repair::repair;
 
 /// The eigenvalues and, unless only these are wanted, the eigenvectors, of length 1, of a matrix.
 ///
@@ -23,6 +24,7 @@ pub fn eig<T: Number>(n: usize, a: &[T], w: &mut [T::Complex], v: Option<&mut [T
     let vectors = T::eigen(MatRef::from_row_major_slice(&balanced, n, n), w, v.is_some())?;
     if let (Some(v), Some(vectors)) = (v, vectors) {
         (0..n * n).for_each(|e| v[e] = vectors[(e / n, e % n)]);
+        repair(n, &balanced, w, v);
         from.restore(v);
         (0..n).for_each(|j| normalize(n, j, v));
     }

@@ -9,6 +9,7 @@ mod composed;
 mod eigen;
 pub mod fft;
 pub mod linalg;
+mod repair;
 mod small;
 
 /// Runs a function for each number below the first argument, on whichever threads.

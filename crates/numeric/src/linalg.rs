@@ -32,6 +32,9 @@ pub trait Number:
     /// A complex number of these parts.
     type Complex: Number<Real = Self::Real>;
 
+    /// How far 1 is from the next greater number.
+    const ROUNDING: f64;
+
     /// The logarithm of an absolute value.
     fn ln(size: Self::Real) -> Self::Real;
 
@@ -40,6 +43,12 @@ pub trait Number:
 
     /// The absolute value, in the widest type.
     fn size(self) -> f64;
+
+    /// The number in the widest type.
+    fn wide(self) -> c64;
+
+    /// The number of this type's complex one that is nearest.
+    fn narrow(wide: c64) -> Self::Complex;
 
     /// Times a power of 2, whose range is that of the type.
     fn times(self, power: f64) -> Self;
@@ -59,9 +68,11 @@ pub trait Number:
 }
 
 macro_rules! numbers {
-    ($($number:ty, $real:ty, $complex:ty, $eigen:ident, $size:expr;)*) => {$(
+    ($($number:ty, $real:ty, $complex:ident, $eigen:ident, $size:expr, $wide:expr;)*) => {$(
         impl Number for $number {
             type Complex = $complex;
+
+            const ROUNDING: f64 = <$real>::EPSILON as f64;
 
             fn ln(size: $real) -> $real {
                 size.ln()
@@ -74,6 +85,15 @@ macro_rules! numbers {
             fn size(self) -> f64 {
                 let size: fn($number) -> f64 = $size;
                 size(self)
+            }
+
+            fn wide(self) -> c64 {
+                let wide: fn($number) -> c64 = $wide;
+                wide(self)
+            }
+
+            fn narrow(wide: c64) -> $complex {
+                $complex::new(wide.re as $real, wide.im as $real)
             }
 
             fn times(self, power: f64) -> Self {
@@ -92,10 +112,10 @@ macro_rules! numbers {
 }
 
 numbers! {
-    f32, f32, c32, of_real,    |x| f64::from(x.abs());
-    f64, f64, c64, of_real,    |x| x.abs();
-    c32, f32, c32, of_complex, |x| f64::from(x.re).hypot(x.im.into());
-    c64, f64, c64, of_complex, |x| x.re.hypot(x.im);
+    f32, f32, c32, of_real,    |x| f64::from(x.abs()),                 |x| c64::new(x.into(), 0.0);
+    f64, f64, c64, of_real,    |x| x.abs(),                            |x| c64::new(x, 0.0);
+    c32, f32, c32, of_complex, |x| f64::from(x.re).hypot(x.im.into()), |x| c64::new(x.re.into(), x.im.into());
+    c64, f64, c64, of_complex, |x| x.re.hypot(x.im),                   |x| x;
 }
 
 /// Why a matrix has no such factors.

@@ -13,8 +13,10 @@ from svod._svod import (
     Tensor,
     _operands,
     _tensor,
+    complex,
     floor_divide,
     remainder,
+    subtract,
     where,
     zeros,
 )
@@ -89,7 +91,8 @@ def addcdiv(x: Tensor, tensor1: Any, tensor2: Any, /, *, value: Any = 1) -> Tens
     >>> svod.addcdiv(svod.Tensor([1.0]), svod.Tensor([6.0]), svod.Tensor([3.0]), value=2).tolist()
     [5.0]
     """
-    quotient = divide(tensor1, tensor2)
+    x, a, b = _operands(x, tensor1, tensor2)
+    quotient = divide(a, b)
     return x + (quotient if _is_one(value) else quotient * value)
 
 
@@ -100,7 +103,7 @@ def addcmul(x: Tensor, tensor1: Any, tensor2: Any, /, *, value: Any = 1) -> Tens
     >>> svod.addcmul(svod.Tensor([1.0]), svod.Tensor([6.0]), svod.Tensor([3.0]), value=2).tolist()
     [37.0]
     """
-    a, b = _operands(tensor1, tensor2)
+    x, a, b = _operands(x, tensor1, tensor2)
     return x + (a * b if _is_one(value) else a * b * value)
 
 
@@ -457,6 +460,9 @@ def nan_to_num(x: Tensor, /, nan: float = 0.0, posinf: float | None = None, negi
     >>> svod.nan_to_num(svod.Tensor([svod.nan, 1.0, svod.inf]), posinf=9).tolist()
     [0.0, 1.0, 9.0]
     """
+    if x.is_complex():
+        real, imag = (nan_to_num(part, nan, posinf, neginf) for part in (x.real, x.imag))
+        return complex(real, imag)
     if not x.dtype.is_floating_point:
         return x
     limits = finfo(x.dtype)
@@ -483,8 +489,7 @@ def rsub(x: Tensor, other: Any, /, *, alpha: Any = 1) -> Tensor:
     >>> svod.rsub(svod.Tensor([1, 2]), 5).tolist()
     [4, 3]
     """
-    scaled = x if _is_one(alpha) else x * alpha
-    return scaled.neg().add(other)
+    return subtract(other, x) if _is_one(alpha) else subtract(other, x, alpha=alpha)
 
 
 def sgn(x: Tensor, /) -> Tensor:

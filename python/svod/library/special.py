@@ -211,14 +211,17 @@ def erfinv(x: Tensor, /) -> Tensor:
         return where(signbit(x), -y, y)
 
     def narrow(x: Tensor) -> Tensor:
-        inside = where(x.abs() < 1, x, 0.5)
-        logarithm = -(-inside * inside).log1p()
-        center = _powers(_ERFINV_CENTER, logarithm.clamp(max=5.0) / 2.5 - 1)
+        a = x.abs()
+        inside = where(a < 1, x, 0.5)
+        # The product is exact, but where it is nearly 1: digits of its logarithm that are lost there change nothing.
+        logarithm = -((1 - inside) * (1 + inside)).log()
+        center = _powers(_ERFINV_CENTER, logarithm.clamp(max=5.0) * 0.4 - 1)
         # From the root of 5 to that of 17.5, at which `float32` has no more numbers below 1.
-        tail = _powers(_ERFINV_TAIL, (logarithm.clamp(min=5.0).sqrt() - _ERFINV_MIDDLE) / _ERFINV_REACH)
+        tail = _powers(_ERFINV_TAIL, (logarithm.clamp(min=5.0).sqrt() - _ERFINV_MIDDLE) * (1 / _ERFINV_REACH))
         y = inside * where(logarithm < 5, center, tail)
-        ends = where(x == 1, _infinite_at_1(x), where(x == -1, -_infinite_at_1(-x), math.nan))
-        return where(x.abs() < 1, y, ends)
+        # Infinite with an infinite slope.
+        end = x / (1 - where(a == 1, a, 0.0))
+        return where(a < 1, y, where(a == 1, end, math.nan))
 
     return _in_double("erfinv", compute, x, narrow=narrow)
 
