@@ -301,6 +301,65 @@ def test_what_svod_lacks_runs_in_pytorch_and_is_reported():
     assert fallback.runs == 2 and fallback.places >= 1 and fallback.seconds > 0 and "no rule" in fallback.reason
 
 
+def loop(x):
+    return torch._higher_order_ops.while_loop(
+        lambda i, x: i < 5, lambda i, x: (i + 1, x * 1.5), (torch.tensor(0), x + 1)
+    )[1]
+
+
+@pytest.mark.parametrize(
+    ("function", "x"),
+    [
+        (lambda x: torch.cond(x.sum() > 0, lambda x: x.sin(), lambda x: x.cos(), (x * 2,)) + 1, torch.ones(3)),
+        (lambda x: loop(x * 2) + 1, torch.ones(3)),
+        (lambda x: x * 2, torch.ones(2, device="meta")),
+        (lambda x: x * 2, torch.nested.nested_tensor([torch.ones(2, 3), torch.ones(4, 3)], layout=torch.jagged)),
+    ],
+    ids=["branch", "loop", "no memory", "rows of many lengths"],
+)
+def test_what_is_no_tensor_of_numbers_runs_in_pytorch(function, x):
+    found, expected = torch.compile(function, backend="svod")(x), function(x)
+    assert found.shape == expected.shape and found.device == expected.device
+    if x.device.type != "meta":
+        for one, other in zip(found.unbind(), expected.unbind(), strict=True):
+            agree(one, other)
+
+
+@pytest.mark.parametrize("wrong", [-1, 3])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda at, w: F.embedding(at, w),
+        lambda at, w: w.gather(0, at.expand(1, 3)),
+        lambda at, w: w.index_select(0, at),
+        lambda at, w: w.scatter(0, at.expand(1, 3), 1.0),
+        lambda at, w: F.cross_entropy(w[:1], at),
+    ],
+    ids=["embedding", "gather", "index_select", "scatter", "cross_entropy"],
+)
+def test_indices_do_not_count_from_the_end_where_they_do_not_in_pytorch(strict, function, wrong):
+    run, w = torch.compile(function, backend="svod"), torch.randn(3, 3)
+    agree(run(torch.tensor([2]), w), function(torch.tensor([2]), w))
+    with pytest.raises(IndexError, match=r"out of (bounds|range)"):
+        run(torch.tensor([wrong]), w)
+
+
+@pytest.mark.parametrize("trains", [False, True])
+def test_constants_that_a_call_gives_are_its_own(trains):
+    """What is written to them is not in those of the next call."""
+
+    def function(x):
+        return torch.ones(3), torch.full((2, 2), 5.0), torch.arange(4), x.new_zeros(2), x + 1
+
+    run, x = torch.compile(function, backend="svod"), torch.ones(3, requires_grad=trains)
+    for _ in range(3):
+        results = run(x)
+        for found, expected in zip(results, function(x), strict=True):
+            agree(found, expected)
+        for result in results[:-1]:
+            result.mul_(7).add_(2)
+
+
 def test_a_strict_backend_refuses_what_it_lacks(strict):
     with pytest.raises(Exception, match="cholesky"):
         torch.compile(torch.linalg.cholesky, backend="svod")(torch.eye(3))

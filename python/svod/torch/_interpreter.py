@@ -63,7 +63,9 @@ def built(
             case "placeholder":
                 values[node] = next(remaining)
             case "get_attr":
-                values[node] = constant(operator.attrgetter(node.target)(module))
+                held = operator.attrgetter(node.target)(module)
+                # The graphs of a branch or a loop are for PyTorch alone.
+                values[node] = constant(held) if isinstance(held, torch.Tensor) else held
             case "call_function" if is_check(node):
                 arguments = list(_arguments(node.args, values))
                 message = arguments[1] if len(arguments) > 1 else "Expected Tensor with single nonzero value"

@@ -22,14 +22,15 @@ def split(
     module: GraphModule, config: svod.PrepareConfig | None, strict: bool, shared: int | None = None
 ) -> Callable[..., Any]:
     """What computes a graph, called with a list of its arguments; `shared` is that of `Program`."""
-    program = Program(module, config, shared)
     try:
+        program = Program(module, config, shared)
         program.prepare()
         return _boxed(program)
-    except svod.Error as error:
-        # What cannot be compiled as a whole runs as a whole.
-        whole = {node: str(error) for node in module.graph.nodes if node.op == "call_function"}
-        refused = refused_by(module) or whole
+    except Exception as error:
+        # What cannot be compiled as a whole runs as a whole: also values that PyTorch itself knows little of.
+        reason = str(error) if isinstance(error, svod.Error) else f"{type(error).__name__}: {error}"
+        whole = {node: reason for node in module.graph.nodes if node.op == "call_function"}
+        refused = (refused_by(module) if isinstance(error, svod.Error) else {}) or whole
     if strict:
         reasons = sorted({f"{node.target}: {reason}" for node, reason in refused.items()})
         raise svod.UnsupportedError("SVOD_TORCH_STRICT: PyTorch would have to run " + "; ".join(reasons))

@@ -49,8 +49,8 @@ def is_device(device: torch.device) -> bool:
 
 
 def named(device: torch.device) -> str | None:
-    """svod's name of a GPU; none of the CPU."""
-    if device.type == "cpu":
+    """svod's name of a GPU; none of the CPU, and of what svod does not have."""
+    if device.type != "cuda":
         return None
     return f"CUDA:{torch.cuda.current_device() if device.index is None else device.index}"
 

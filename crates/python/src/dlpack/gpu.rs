@@ -224,6 +224,11 @@ pub fn _handed_over<'py>(py: Python<'py>, tensor: &PyTensor, stream: Option<usiz
     let kind = type_code(tensor)?;
     let readers = stream.map_or(Readers::Unordered, Readers::Stream);
     let (buffer, extents, _) = elements(py, tensor, false, readers)?;
+    // PyTorch may write it: of what others see, such as the constants of a plan, it gets a copy.
+    let buffer = match buffer.storage().is_sole_owner() {
+        true => buffer,
+        false => Arc::new(buffer.to_device(buffer.storage().allocator()).map_err(svod_tensor::TensorError::from)?),
+    };
     capsule_of(py, buffer, &extents, kind, stream, None)
 }
 

@@ -63,16 +63,21 @@ def index_put(x: svod.Tensor, indices: Indices, values: svod.Tensor, accumulate:
     return added.reshape((*extents, *rest)).permute(back)
 
 
+def _from_start(at: svod.Tensor) -> svod.Tensor:
+    """Indices none of which counts from the end: to PyTorch it is out of range here."""
+    return at.cast(svod.uint64)
+
+
 @aten("gather")
 def gather(x: svod.Tensor, dim: int, at: svod.Tensor, **_: Any) -> svod.Tensor:
-    return x.gather(dim, at) if x.ndim else x.expand(at.shape)
+    return x.gather(dim, _from_start(at)) if x.ndim else x.expand(at.shape)
 
 
 @aten("scatter.src")
 def scatter_src(x: svod.Tensor, dim: int, at: svod.Tensor, source: svod.Tensor) -> svod.Tensor:
     if not x.ndim:
         return source.expand(x.shape) if at.numel() else x
-    return x.scatter(dim, at, _part(source, at))
+    return x.scatter(dim, _from_start(at), _part(source, at))
 
 
 @aten("scatter.value")
@@ -84,7 +89,7 @@ def scatter_value(x: svod.Tensor, dim: int, at: svod.Tensor, value: Any) -> svod
 def scatter_add(x: svod.Tensor, dim: int, at: svod.Tensor, source: svod.Tensor) -> svod.Tensor:
     if not x.ndim:
         return x + source.sum() if at.numel() else x
-    return x.scatter_add(dim, at, _part(source, at))
+    return x.scatter_add(dim, _from_start(at), _part(source, at))
 
 
 @aten("scatter_reduce.two")
@@ -93,7 +98,7 @@ def scatter_reduce(
 ) -> svod.Tensor:
     if not x.ndim or (reduce == "mean" and not x.dtype.is_floating_point):
         raise Unsupported("of no axes, or the mean of integers")
-    return x.scatter_reduce(dim, at, _part(source, at), reduce, include_self=include_self)
+    return x.scatter_reduce(dim, _from_start(at), _part(source, at), reduce, include_self=include_self)
 
 
 @aten("searchsorted.Tensor")
@@ -121,17 +126,17 @@ def _part(source: svod.Tensor, at: svod.Tensor) -> svod.Tensor:
 
 @aten("index_select")
 def index_select(x: svod.Tensor, dim: int, at: svod.Tensor) -> svod.Tensor:
-    return x.index_select(dim, at.reshape((-1,))) if x.ndim else x
+    return x.index_select(dim, _from_start(at).reshape((-1,))) if x.ndim else x
 
 
 @aten("index_add")
 def index_add(x: svod.Tensor, dim: int, at: svod.Tensor, source: svod.Tensor, alpha: Any = 1) -> svod.Tensor:
-    return x.index_add(dim, at.reshape((-1,)), source if alpha == 1 else source * alpha)
+    return x.index_add(dim, _from_start(at).reshape((-1,)), source if alpha == 1 else source * alpha)
 
 
 @aten("embedding")
 def embedding(weight: svod.Tensor, at: svod.Tensor, *_: Any, **__: Any) -> svod.Tensor:
-    return weight.embedding(at)
+    return weight.embedding(_from_start(at))
 
 
 @aten("embedding_dense_backward", call=True)
@@ -144,7 +149,7 @@ def embedding_backward(
     source = gradient.reshape((-1, gradient.shape[-1]))
     if padding_idx >= 0:
         source = svod.where((flat != padding_idx).unsqueeze(1), source, 0)
-    return svod.zeros(call.shape, dtype=gradient.dtype).index_add(0, flat, source)
+    return svod.zeros(call.shape, dtype=gradient.dtype).index_add(0, _from_start(flat), source)
 
 
 @aten("_embedding_bag", "_embedding_bag_forward_only")
