@@ -2200,7 +2200,10 @@ class Tensor:
         [(1-2j)]
         """
     def contiguous(self, /) -> Tensor:
-        """The same value, dense in memory of its own once it is realized."""
+        """The same value, dense in memory of its own once it is realized. What is dense already can be assigned to once
+        this
+        tensor is no longer in use; `clone` it to assign to it before.
+        """
     def contiguous_backward(self, /) -> Tensor:
         """The same value, whose gradient is made dense in memory of its own before it goes on."""
     def copy(x, /) -> Tensor:
@@ -4941,7 +4944,12 @@ def conj(x: _Operand, /) -> Tensor:
     """The numbers with imaginary parts of the opposite sign."""
 
 def contiguous(x: _Operand, /) -> Tensor:
-    """The same value, dense in memory of its own once it is realized."""
+    """The same value, dense in memory of its own once it is realized.
+
+    >>> import svod
+    >>> svod.contiguous(svod.ones(2, 3).T).shape
+    (3, 2)
+    """
 
 def contiguous_backward(x: _Operand, /) -> Tensor:
     """The same value, whose gradient is made dense in memory of its own before it goes on."""

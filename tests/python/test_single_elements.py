@@ -154,3 +154,40 @@ def test_what_looks_for_nan_finds_it_in_elements() -> None:
     assert np.isnan(float(x[0] - x[0]))
     with svod.detect_nan(), pytest.raises(svod.ExecutionError):
         float(x[0] - x[0])
+
+
+def test_writes_at_positions_that_are_elements_are_in_place() -> None:
+    at = np.random.default_rng(0).integers(-20, 20, 40)
+    positions, rows = svod.Tensor(at).realize(), svod.Tensor(np.arange(40) % 3).realize()
+    counted, table, named = svod.zeros(20), svod.zeros(3, 20), svod.zeros(20, dtype="int64")
+    expected, of_table = np.zeros(20), np.zeros((3, 20))
+    for i, t in enumerate(positions):
+        counted[t] += 1
+        table[rows[i], t] += 2
+        named[t] = i
+        expected[at[i]] += 1
+        of_table[i % 3, at[i]] += 2
+    for written in (counted, named):
+        assert "scatter" not in str(svod.Graph(written))
+    np.testing.assert_array_equal(counted.numpy(), expected)
+    np.testing.assert_array_equal(table.numpy(), of_table)
+    assert named[at[-1]].item() == 39
+    # Views taken earlier keep what they saw, and positions that are not there are an error.
+    before = counted * 1
+    counted[positions[0]] = 50
+    assert counted[at[0]].item() == 50 and before.tolist() == expected.tolist()
+    outside = svod.Tensor([20])
+    counted[outside[0]] = 1
+    with pytest.raises(IndexError):
+        counted.numpy()
+
+
+def test_a_plan_refuses_what_was_written_at_positions_of_its_input() -> None:
+    positions, counted = svod.Tensor([0, 1, 2] * 10), svod.zeros(3)
+    first = svod.zeros(3)
+    first[positions[2]] = 4.0
+    assert first.prepare(inputs=[positions]).run(np.zeros(30, np.int64))[0].tolist() == [4, 0, 0]
+    for t in positions:
+        counted[t] += 1
+    with pytest.raises(svod.ArgumentError, match="no output depends on"):
+        counted.prepare(inputs=[positions])

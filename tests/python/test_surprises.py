@@ -96,6 +96,13 @@ VIEWS: dict[str, Callable[[svod.Tensor], svod.Tensor]] = {
     "on its device": lambda x: x.to("CPU"),
     "cpu": lambda x: x.cpu(),
     "in its type": lambda x: x.to(x.dtype),
+    "float": lambda x: x.float(),
+    "cast": lambda x: x.cast("float32"),
+    "type": lambda x: x.type(x.dtype),
+    "type_as": lambda x: x.type_as(svod.ones(1)),
+    "contiguous": lambda x: x.contiguous(),
+    "contiguous, a function": lambda x: svod.contiguous(x),
+    "contiguous rows": lambda x: x[1:].contiguous(),
 }
 
 WRITES: dict[str, Callable[[svod.Tensor], Any]] = {
@@ -206,6 +213,15 @@ def test_parts_of_complex_numbers_are_views_and_what_is_moved_or_copied_is_none(
         other[0] = 5
         assert other.tolist() == [5, 2]
     assert x.tolist() == [1, 2]
+
+
+def test_what_is_not_dense_or_of_another_type_is_copied() -> None:
+    x = svod.Tensor(np.arange(6, dtype=np.float32).reshape(2, 3))
+    copies = (x.T.contiguous(), x[:, 1:].contiguous(), x[0].expand(2, 3).contiguous(), x.double(), x.astype("float32"))
+    for copy in copies:
+        copy[0] = 9
+        assert (copy[0] == 9).all()
+    np.testing.assert_array_equal(x.numpy(), np.arange(6).reshape(2, 3))
 
 
 def test_what_gathers_a_gradient_of_its_own_is_no_view() -> None:

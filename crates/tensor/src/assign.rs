@@ -90,16 +90,23 @@ impl Tensor {
         // No handle to the value beside the tensor's own, which may be the only one.
         let extents = self.shape_arc();
         let selection = Selection::new(op, &extents, index)?;
+        let value = value.into();
         if selection.has_lookups() {
+            if let Some((known, from)) = in_place::known_positions(index, &extents)? {
+                let selection = Selection::new(op, &extents, &known)?;
+                let slices: Vec<&Slice> = selection.slices().collect();
+                if in_place::write(self, &slices, &written_shape(&selection, &extents), &value, &from)? {
+                    return Ok(());
+                }
+            }
             let at = Tensor::from_uop(UOp::full(Const::bool(true), &self.shape_arc())?).get(index)?;
-            let value = self.converted(op, value.into(), &at.shape_arc())?;
+            let value = self.converted(op, value, &at.shape_arc())?;
             return self.stand_for(op, self.with_set(op, index, &value)?);
         }
         let slices: Vec<&Slice> = selection.slices().collect();
-        let value = value.into();
-        let sliced: Vec<Size> = slices.iter().zip(extents.iter()).map(|(s, n)| s.len(n)).collect();
+        let sliced = lengths(&slices, &extents);
         let shape = selection.result(&sliced);
-        if in_place::write(self, &slices, &shape, &value)? {
+        if in_place::write(self, &slices, &shape, &value, &[])? {
             return Ok(());
         }
         let value = self.converted(op, value, &shape.into())?.reshape(sliced.clone())?;
@@ -189,6 +196,17 @@ impl Tensor {
         let trimmed = value.reshape(value.shape()[excess..].to_vec())?;
         trimmed.expand(shape.clone()).map_err(|_| misfit())
     }
+}
+
+/// How many positions slices select of each dimension.
+fn lengths(slices: &[&Slice], extents: &Shape) -> Vec<Size> {
+    slices.iter().zip(extents.iter()).map(|(s, n)| s.len(n)).collect()
+}
+
+/// The shape of what an index of slices selects.
+fn written_shape(selection: &Selection, extents: &Shape) -> Vec<Size> {
+    let slices: Vec<&Slice> = selection.slices().collect();
+    selection.result(&lengths(&slices, extents))
 }
 
 /// An index without what a mask in front has behind it that selects all.

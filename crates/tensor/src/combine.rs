@@ -5,6 +5,7 @@ use svod_ir::graph::UOp;
 use svod_ir::size::Size;
 
 use crate::error::{Result, TensorError, show_operands};
+use crate::joins::MANY;
 use crate::memory::as_computed;
 use crate::movement::part;
 use crate::operand::{axis_of, sizes};
@@ -57,13 +58,11 @@ impl Tensor {
         }
         let rank = nodes.first().map_or(0, UOp::rank);
         let axis = axis_of("stack", axis, rank + 1)?;
-        let layer = |node: &UOp| {
-            let mut shape = node.shape().to_vec();
-            shape.insert(axis, Size::ONE);
-            node.reshape(shape)
-        };
-        let layers = nodes.iter().map(layer).collect::<Result<Vec<_>, _>>()?;
-        joined("stack", layers, axis)
+        let nodes = in_common_type("stack", nodes)?;
+        Ok(Tensor::from_uop(match nodes.len() >= MANY && nodes.iter().all(is_plain) {
+            true => UOp::stack_of_many(&nodes, axis)?,
+            false => UOp::stack(&nodes, axis)?,
+        }))
     }
 
     /// Parts of these extents along `axis`, whose sum is its extent.
@@ -218,12 +217,34 @@ fn count_of_parts(total: &Size, extent: &Size) -> Option<usize> {
     (fits && all).then_some(count)
 }
 
-/// Values that differ in the extent of `axis` only, one after the other, in their common type.
-fn joined(op: &'static str, nodes: Vec<UOp>, axis: usize) -> Result<Tensor> {
+/// Values in their common type.
+fn in_common_type(op: &'static str, mut nodes: Vec<UOp>) -> Result<Vec<UOp>> {
     let mut types = nodes.iter().map(UOp::dtype);
     let first = types.next().ok_or_else(|| TensorError::value(op, "no tensor was given"))?;
     let dtype = types.try_fold(first, promote);
     let dtype = dtype.ok_or_else(|| TensorError::dtype(op, format!("no common type: {}", show_operands(&nodes))))?;
-    let nodes: Vec<UOp> = nodes.iter().map(|n| n.cast(dtype)).collect::<Result<_, _>>()?;
+    for node in nodes.iter_mut().filter(|node| node.dtype() != dtype) {
+        *node = node.cast(dtype)?;
+    }
+    Ok(nodes)
+}
+
+/// Whether one operation may join a value with many others. Choices by position are for few: each is a branch of its own.
+fn is_plain(node: &UOp) -> bool {
+    let counted = || node.shape().iter().all(|n| n.as_const().is_some());
+    node.sharding().is_none() && !node.dtype().is_complex() && counted()
+}
+
+/// Values that differ in the extent of `axis` only, one after the other, in their common type.
+fn joined(op: &'static str, nodes: Vec<UOp>, axis: usize) -> Result<Tensor> {
+    let mut nodes = in_common_type(op, nodes)?;
+    if nodes.len() >= MANY && nodes.iter().all(is_plain) {
+        let all = nodes.clone();
+        nodes.retain(|node| node.shape().get(axis) != Some(&Size::ZERO));
+        if nodes.len() >= MANY {
+            return Ok(Tensor::from_uop(UOp::concat_of_many(&nodes, axis)?));
+        }
+        nodes = all;
+    }
     Ok(Tensor::from_uop(UOp::concat(&nodes, axis)?))
 }

@@ -22,11 +22,12 @@ use svod_ir::size::Size;
 use svod_runtime::{Memory, Sources, sources_of, with_source};
 
 use crate::error::{ErrorKind, Result};
-use crate::index::Slice;
+use crate::index::{Index, Slice};
 use crate::memory::{class_of, device_of, filled, leaf_over};
 use crate::operand::Operand;
 use crate::pieces::{self, Content, Places, fill};
 use crate::read::{buffer_of, is_known, whole_buffer};
+use crate::single;
 use crate::sources;
 use crate::tensor::Tensor;
 use crate::trace;
@@ -54,9 +55,42 @@ struct Given {
     from: SmallVec<[Leaf; 1]>,
 }
 
+/// An index whose tensors are single positions that are known without a run, with these in their places, and the memory that
+/// they are read from. Nothing of any other index, nor of positions that are not there.
+pub(crate) fn known_positions(index: &[Index], extents: &[Size]) -> Result<Option<(Vec<Index>, Vec<Leaf>)>> {
+    let (mut known, mut from) = (Vec::with_capacity(index.len()), Vec::new());
+    for (axis, entry) in index.iter().enumerate() {
+        known.push(match entry {
+            Index::Tensor(at) => {
+                let node = at.uop();
+                let is_single = node.rank() == 0 && node.dtype().is_int();
+                let extent = extents.get(axis).and_then(Size::as_const).map(i128::from);
+                let found = if is_single { single::value(&node)?.map(Const::as_i128) } else { None };
+                let (Some(position), Some(extent)) = (found, extent) else { return Ok(None) };
+                if !(-extent..extent).contains(&position) {
+                    return Ok(None);
+                }
+                let Some(below) = leaves_below(&node) else { return Ok(None) };
+                from.extend(below.iter().filter_map(|node| node.op().leaf().cloned()));
+                Index::from(position as i64)
+            }
+            // What stands for no dimension, or for several, would have to be counted.
+            Index::NewAxis | Index::Ellipsis => return Ok(None),
+            other => other.clone(),
+        });
+    }
+    Ok(Some((known, from)))
+}
+
 /// Writes a value at positions of a tensor, given by a slice of each dimension, which have this shape, if it is to be done
-/// now.
-pub(crate) fn write(tensor: &Tensor, slices: &[&Slice], shape: &[Size], value: &Operand) -> Result<bool> {
+/// now; the positions may be made of other memory.
+pub(crate) fn write(
+    tensor: &Tensor,
+    slices: &[&Slice],
+    shape: &[Size],
+    value: &Operand,
+    positions: &[Leaf],
+) -> Result<bool> {
     tensor.check_writable("setitem")?;
     if trace::current() != 0 {
         return Ok(false);
@@ -72,7 +106,7 @@ pub(crate) fn write(tensor: &Tensor, slices: &[&Slice], shape: &[Size], value: &
     let Some(part) = part else { return Ok(false) };
     // Where all is written, the value is the tensor's.
     let is_whole = slices.iter().all(|slice| slice.is_full());
-    let given = match content(&node, shape, value)? {
+    let mut given = match content(&node, shape, value)? {
         Some(given) => given,
         None if is_whole => return Ok(false),
         None => match computed(tensor, &node, shape, value, has_steps(&part))? {
@@ -80,6 +114,7 @@ pub(crate) fn write(tensor: &Tensor, slices: &[&Slice], shape: &[Size], value: &
             None => return Ok(false),
         },
     };
+    given.from.extend(positions.iter().cloned());
     // It may be in memory now.
     let node = match node.is_memory() {
         true => node,
@@ -151,6 +186,11 @@ fn computed(tensor: &Tensor, to: &UOp, shape: &[Size], value: &Operand, steps: b
     }
     if is_pending && !is_computed(tensor)? {
         return Ok(None);
+    }
+    if node.dtype() == to.dtype()
+        && let Some(number) = single::value(&value.uop())?
+    {
+        return Ok(Some(Given { content: Content::Number(number), from }));
     }
     let value = Tensor::from_uop(Operand::Tensor(value.clone()).in_type("setitem", to.dtype())?);
     drop(node);

@@ -1,23 +1,33 @@
-//! What is joined of small parts of memory and of numbers, as `cat`, `roll` and `stack` do: copied by the host, where it is read. A
-//! kernel that reads a join reads its parts.
+//! What is joined of parts of memory and of numbers, as `cat`, `roll` and `stack` do: copied by the host, where it is read.
 //!
-//! A join is a chain of choices by position along one axis, each between all that comes before and one more part, which
-//! lies padded at its place (`UOp::concat`).
+//! A join of few parts is a chain of choices by position along one axis, each between all that comes before and one more part,
+//! which lies padded at its place (`UOp::concat`). A kernel that reads it reads its parts. A join of many is an operation of its
+//! own ([`Op::Concat`], [`Op::Stack`]). Its parts are put into one memory before a kernel reads it: the kernel is the same for any number of
+//! parts, as those of a list that grows, and chooses nothing. The few of them that are yet to be computed are computed apart.
 
 use smallvec::SmallVec;
 use svod_device::Buffer;
 use svod_ir::alu::Alu;
-use svod_ir::graph::{Leaf, Op, UOp};
+use svod_ir::graph::{Graph, Leaf, Op, UOp};
 use svod_ir::size::Size;
 use svod_runtime::sources_of;
 
 use crate::error::Result;
+use crate::kept;
 use crate::memory::{class_of, device_of, leaf_over};
-use crate::pieces::{self, MOST_BYTES};
+use crate::pieces::{self, MOST_BYTES, MOST_COPIED, MOST_FOR_CODE};
+use crate::realize::viewed;
 use crate::sources;
 
-/// Parts that are joined at most.
+/// Parts from which on a join is an operation of its own.
+pub(crate) const MANY: usize = 5;
+
+/// Parts that a chain of choices joins at most.
 const MOST_PARTS: usize = 64;
+
+/// Of so many parts of a join one may be computed apart: more of them may have work in common with each other, and with what
+/// reads the join.
+const PENDING: usize = 4;
 
 /// Values one after the other along an axis.
 struct Join {
@@ -29,6 +39,16 @@ struct Join {
 
 /// The join that a node is.
 fn join(node: &UOp) -> Option<Join> {
+    if let Op::Concat(axis, _) = *node.op() {
+        let extents = node.shape().iter().map(Size::as_usize).collect::<Option<_>>()?;
+        let with_extent = |part: &UOp| Some((part.clone(), part.shape()[axis].as_usize()?));
+        let parts = node.sources().iter().rev().map(with_extent).collect::<Option<_>>()?;
+        return Some(Join { axis, extents, parts });
+    }
+    if let Op::Stack(axis, _) = *node.op() {
+        let extents = node.shape().iter().map(Size::as_usize).collect::<Option<_>>()?;
+        return Some(Join { axis, extents, parts: node.sources().into_iter().rev().map(|part| (part, 1)).collect() });
+    }
     let Op::Alu(Alu::Where) = node.op() else { return None };
     let axis = split_axis(node.sources().first()?)?;
     let extents: SmallVec<[usize; 4]> = node.shape().iter().map(Size::as_usize).collect::<Option<_>>()?;
@@ -94,7 +114,7 @@ fn is_split(condition: &UOp, axis: usize, extents: &[usize], at: usize) -> bool 
     }
 }
 
-/// What joins small parts of memory that does not change, and numbers, as the value of a node that has these elements; nothing of
+/// What joins parts of memory that does not change, and numbers, as the value of a node that has these elements; nothing of
 /// any other node, nor where it has many bytes.
 fn copied(node: &UOp, of: &UOp) -> Result<Option<UOp>> {
     if node.trace() != 0 || node.sharding().is_some() {
@@ -103,7 +123,8 @@ fn copied(node: &UOp, of: &UOp) -> Result<Option<UOp>> {
     let element = node.dtype().bytes();
     let Some(Join { axis, extents, parts }) = join(node) else { return Ok(None) };
     let bytes = extents.iter().fold(element, |n, extent| n.saturating_mul(*extent));
-    if bytes == 0 || bytes > MOST_BYTES {
+    let most = if node.op().is_join() { MOST_FOR_CODE } else { MOST_BYTES };
+    if bytes == 0 || bytes > most {
         return Ok(None);
     }
     let mut to = vec![0u8; bytes];
@@ -124,9 +145,11 @@ fn copied(node: &UOp, of: &UOp) -> Result<Option<UOp>> {
             rows.for_each(|place| place.copy_from_slice(&number[..element]));
             continue;
         }
-        let Some((from, leaf)) = pieces::elements(&part)? else { return Ok(None) };
-        let rows = to.chunks_exact_mut(row).zip(from.chunks_exact(width));
-        rows.for_each(|(row, from)| row[start..start + width].copy_from_slice(from));
+        let mut copy = |from: &[u8]| {
+            let rows = to.chunks_exact_mut(row).zip(from.chunks_exact(width));
+            rows.for_each(|(row, from)| row[start..start + width].copy_from_slice(from));
+        };
+        let Some(leaf) = pieces::with_elements(&part, most, &mut copy)? else { return Ok(None) };
         leaves.push(leaf);
     }
     // What is made of numbers alone follows from constants.
@@ -148,6 +171,43 @@ pub(crate) fn value(node: &UOp) -> Result<Option<UOp>> {
         joined = source;
     }
     copied(&joined, node)
+}
+
+/// The joins that a graph reads or is and that may be copied before: those of many parts, and small ones. Operands before users.
+pub(crate) fn of_graph(graph: &Graph) -> Vec<UOp> {
+    let bytes = |node: &UOp| node.numel().as_usize().map_or(usize::MAX, |n| n.saturating_mul(node.dtype().bytes()));
+    let may = |node: &&UOp| match node.op() {
+        op if op.is_join() => true,
+        Op::Alu(Alu::Where) => bytes(node) <= MOST_COPIED && join(node).is_some(),
+        _ => false,
+    };
+    graph.nodes().iter().filter(may).cloned().collect()
+}
+
+/// Those parts of a join of many that are to be computed before they can be copied; nothing where the join is left to kernels.
+pub(crate) fn pending(node: &UOp) -> Result<Option<Vec<UOp>>> {
+    if !node.op().is_join() {
+        return Ok(None);
+    }
+    let parts = node.sources();
+    let (mut found, mut computed): (Vec<UOp>, usize) = (Vec::new(), 0);
+    for part in &parts {
+        if part.uniform().is_some() || pieces::is_lasting(part)? {
+            continue;
+        }
+        let base = pieces::moved(part);
+        let elements = |node: &UOp| node.numel().as_usize().unwrap_or(usize::MAX);
+        let part = if elements(&base) <= elements(part) { base } else { part.clone() };
+        // A variable is memory that needs no more than a look.
+        computed += usize::from(viewed(&part).is_none());
+        if part.is_value() || computed * PENDING > parts.len() {
+            return Ok(None);
+        }
+        if !found.contains(&part) {
+            found.push(part);
+        }
+    }
+    Ok((found.is_empty() || kept::are_lasting(&Graph::new(&found))).then_some(found))
 }
 
 #[cfg(test)]

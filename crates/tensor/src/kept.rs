@@ -185,6 +185,11 @@ pub(crate) fn is_whole_worth(base: &UOp, graph: &Graph) -> bool {
     fact.lasting && fact.found && fits && fact.cost - fact.dear <= WHOLE * f64::from(1 + base.runs())
 }
 
+/// Whether the roots of a graph have the same value in every run that computes them.
+pub(crate) fn are_lasting(graph: &Graph) -> bool {
+    facts(graph).is_some_and(|facts| graph.roots().iter().all(|root| facts.of[*root as usize].lasting))
+}
+
 /// The other results of a graph's loops and functions of the host that something outside of it refers to: they are
 /// computed with those that are in it, and kept.
 pub(crate) fn beside(graph: &Graph) -> Vec<UOp> {
@@ -277,7 +282,7 @@ fn own_cost(node: &UOp, sources: &[NodeIndex], graph: &Graph) -> f64 {
             return DEAR * (read + bytes(node));
         }
         Op::Alu(op) => elements(node) * slots_of(*op, node.dtype().is_float(), 1.0),
-        Op::Cast(_) => elements(node),
+        Op::Cast(_) | Op::Concat(..) | Op::Stack(..) => elements(node),
         Op::Reduce(..) | Op::Scan(..) => folded(),
         Op::Sort(..) | Op::ArgSort(..) => folded() * SORTED,
         Op::Rand(_) => elements(node) * DRAWN,

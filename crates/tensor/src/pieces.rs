@@ -23,9 +23,9 @@ use crate::sources;
 const MOST_ELEMENTS: usize = 4096;
 pub(crate) const MOST_BYTES: usize = 1 << 18;
 /// Bytes of a part that is copied before a kernel reads it.
-const MOST_COPIED: usize = 4096;
+pub(crate) const MOST_COPIED: usize = 4096;
 /// The same where a kernel would be compiled for each part: copying takes less.
-const MOST_FOR_CODE: usize = 1 << 22;
+pub(crate) const MOST_FOR_CODE: usize = 1 << 22;
 /// Bytes of a run that is worth a copy of its own.
 const RUN: usize = 64;
 
@@ -376,6 +376,11 @@ fn view_of(node: &UOp) -> Option<(UOp, View)> {
     view.beyond.is_none().then_some((base, view))
 }
 
+/// Whether the elements of a node lie one after the other in what they are of.
+pub(crate) fn is_dense(node: &UOp) -> bool {
+    !node.op().is_movement() || view_of(node).is_none_or(|(_, view)| view.run() == view.count())
+}
+
 /// A copy of the small part of memory that a node is, and the leaf that it is a part of; nothing of any other node, and of
 /// memory that may change or that the host does not see.
 pub(crate) fn part(node: &UOp) -> Result<Option<(Buffer, Leaf)>> {
@@ -387,9 +392,46 @@ pub(crate) fn part(node: &UOp) -> Result<Option<(Buffer, Leaf)>> {
     Ok(Some((copy, leaf)))
 }
 
+/// Calls a function with the elements of memory that does not change, or of a part of it, in row-major order, and gives the leaf
+/// whose they are; nothing of any other node, nor of more bytes than these but what is small.
+pub(crate) fn with_elements(node: &UOp, most: usize, each: &mut dyn FnMut(&[u8])) -> Result<Option<Leaf>> {
+    // All of a small memory, which is its own view.
+    if let (Op::Leaf(leaf), Some((_, buffer))) = (node.op(), lasting(node)?)
+        && buffer.bytes() <= most
+        && leaf.offset() == 0
+        && node.numel().as_usize() == Some(buffer.count())
+        && leaf.dtype() == buffer.dtype()
+    {
+        buffer.with_bytes(|from| each(from))?;
+        return Ok(Some(leaf.clone()));
+    }
+    if let Some((base, view)) = view_of(node)
+        && view.run() == view.count()
+        && view.count().saturating_mul(base.dtype().bytes()) <= most
+    {
+        let Some((leaf, buffer)) = lasting(&base)? else { return Ok(None) };
+        let element = leaf.dtype().bytes();
+        let begin = view.first as usize * element;
+        buffer.with_bytes(|from| each(&from[begin..begin + view.count() * element]))?;
+        return Ok(Some(leaf.clone()));
+    }
+    Ok(elements(node)?.map(|(bytes, leaf)| {
+        each(&bytes);
+        leaf
+    }))
+}
+
+/// Whether a node is memory that does not change and that the host sees, or a view of it.
+pub(crate) fn is_lasting(node: &UOp) -> Result<bool> {
+    match view_of(node) {
+        Some((base, _)) => Ok(lasting(&base)?.is_some()),
+        None => Ok(false),
+    }
+}
+
 /// The elements of memory that does not change, or of a small part of it, in row-major order, and the leaf whose they are;
 /// nothing of any other node.
-pub(crate) fn elements(node: &UOp) -> Result<Option<(Vec<u8>, Leaf)>> {
+fn elements(node: &UOp) -> Result<Option<(Vec<u8>, Leaf)>> {
     // The distances of others would be in a kernel's code.
     let stepped = || if is_stepped(node) { view_of(node) } else { None };
     match small_view(node).or_else(stepped) {
@@ -425,15 +467,22 @@ fn lasting(node: &UOp) -> Result<Option<(&Leaf, Arc<Buffer>)>> {
 /// The one element, of no more than 64 bits, that a node is at a constant position of memory that does not change; nothing of
 /// any other node.
 pub(crate) fn element(node: &UOp) -> Result<Option<Const>> {
-    if node.numel().as_const() != Some(1) || !(node.op().is_movement() || matches!(node.op(), Op::Leaf(_))) {
+    if node.numel().as_const() == Some(1) { nth(node, 0) } else { Ok(None) }
+}
+
+/// The same of the element at a position of a node that has them along one dimension; nothing where it has none there.
+pub(crate) fn nth(node: &UOp, at: usize) -> Result<Option<Const>> {
+    if !(node.op().is_movement() || matches!(node.op(), Op::Leaf(_))) {
         return Ok(None);
     }
-    let Some((base, view)) = small_view(node) else { return Ok(None) };
+    let Some((base, view)) = view_of(node) else { return Ok(None) };
     let Some((leaf, buffer)) = lasting(&base)? else { return Ok(None) };
     let (dtype, bytes) = (leaf.dtype(), leaf.dtype().bytes());
-    let at = view.first as usize * bytes;
+    let mut along = view.dims.iter().filter(|dim| dim.0 != 1);
+    let (extent, stride) = along.next().copied().unwrap_or((1, 0));
     let mut bits = [0u8; 8];
-    let (Some(to), 1) = (bits.get_mut(..bytes), view.count()) else { return Ok(None) };
+    let (Some(to), None, true) = (bits.get_mut(..bytes), along.next(), at < extent) else { return Ok(None) };
+    let at = (view.first + at as i64 * stride) as usize * bytes;
     buffer.with_bytes(|from| to.copy_from_slice(&from[at..at + bytes]))?;
     Ok(Some(Const::from_bits(dtype, u64::from_le_bytes(bits))))
 }

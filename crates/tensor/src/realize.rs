@@ -159,8 +159,60 @@ pub(crate) fn is_stopped() -> bool {
     Context::global().is_stopped()
 }
 
-/// Runs the graph of the claimed nodes, which may be walked already, and forces them. An error releases the claims.
+/// Runs the graph of the claimed nodes, which may be walked already, and forces them, once what they read that is joined of
+/// parts in memory is in one memory. An error releases the claims.
 fn compute(mut mine: Vec<Claim>, walked: Option<Graph>, config: &Arc<PrepareConfig>) -> Result<()> {
+    let asked = || mine.iter().map(|claim| claim.node().clone()).collect::<Vec<UOp>>();
+    let graph = walked.unwrap_or_else(|| Graph::new(&asked()));
+    let joins = joins::of_graph(&graph);
+    // Schedules that are given are of the kernels of one graph.
+    if joins.is_empty() || !config.schedules.is_empty() {
+        return compute_graph(mine, Some(graph), config);
+    }
+    let mut changed = false;
+    for join in joins {
+        let mut value = joins::value(&join)?;
+        let pending = if value.is_none() { joins::pending(&join)? } else { None };
+        // What another thread computes is left to it, and the join to a kernel.
+        let claims = pending.and_then(|parts| parts.iter().map(UOp::try_claim).collect::<Option<Vec<Claim>>>());
+        if let Some(claims) = claims {
+            let left = unread(claims)?;
+            if !left.is_empty() {
+                compute_graph(left, None, config)?;
+            }
+            value = joins::value(&join)?;
+            changed = true;
+        }
+        let Some(value) = value else { continue };
+        let own = mine.iter().position(|claim| *claim.node() == join).map(|at| mine.swap_remove(at));
+        if let Some(claim) = own.or_else(|| join.try_claim()) {
+            claim.force(value)?;
+            changed = true;
+        }
+    }
+    if !changed {
+        return compute_graph(mine, Some(graph), config);
+    }
+    drop(graph);
+    // What was asked for may be of their elements.
+    let left = unread(mine)?;
+    if left.is_empty() { Ok(()) } else { compute_graph(left, None, config) }
+}
+
+/// Forces the claimed nodes that a read needs no kernel for, and gives the others.
+fn unread(claims: Vec<Claim>) -> Result<Vec<Claim>> {
+    let mut left = Vec::with_capacity(claims.len());
+    for claim in claims {
+        match read_value(claim.node())? {
+            Some(value) => claim.force(value)?,
+            None => left.push(claim),
+        }
+    }
+    Ok(left)
+}
+
+/// Runs the graph of the claimed nodes, which may be walked already, and forces them.
+fn compute_graph(mut mine: Vec<Claim>, walked: Option<Graph>, config: &Arc<PrepareConfig>) -> Result<()> {
     let asked: Vec<UOp> = mine.iter().map(|c| c.node().clone()).collect();
     let mut graph = walked.unwrap_or_else(|| Graph::new(&asked));
     if output::await_runs(&graph)? {
@@ -192,7 +244,7 @@ fn compute(mut mine: Vec<Claim>, walked: Option<Graph>, config: &Arc<PrepareConf
         && Context::global().is_variant(&graph, config)?
         && pieces::copy_steps_of(&graph)?
     {
-        return compute(mine, None, config);
+        return compute_graph(mine, None, config);
     }
     // Parts of other extents each have a schedule each, but for copies of them.
     if structure.is_some()
@@ -200,7 +252,7 @@ fn compute(mut mine: Vec<Claim>, walked: Option<Graph>, config: &Arc<PrepareConf
         && Context::global().is_unfit(&graph, config)?
         && pieces::copy_large_parts(&graph)?
     {
-        return compute(mine, None, config);
+        return compute_graph(mine, None, config);
     }
     let done = compute_anew(mine, graph, structure.is_some(), config)?;
     if let (Some((graph, further)), Some(structure)) = (done, structure) {

@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::pieces;
 
 /// Nodes that are looked at at most.
-const MOST: usize = 12;
+const MOST: usize = 64;
 
 /// What is left to do.
 struct Budget {
@@ -41,6 +41,14 @@ impl Budget {
         let node = node.resolved();
         match node.op() {
             Op::Const(value) => Ok(Some(*value)),
+            // What is not chosen is not looked at.
+            Op::Alu(Alu::Where) => {
+                let [condition, one, other] = &node.sources()[..] else { return Ok(None) };
+                match self.value(condition)? {
+                    Some(holds) => self.value(if holds.as_bool() { one } else { other }),
+                    None => Ok(None),
+                }
+            }
             Op::Alu(alu) if self.may(*alu, &node) => {
                 let mut operands = [Const::bool(false); 3];
                 for (operand, source) in operands.iter_mut().zip(node.sources()) {
@@ -52,6 +60,15 @@ impl Budget {
             Op::Cast(to) if !to.is_complex() => {
                 let Some(source) = node.source().filter(|source| !source.dtype().is_complex()) else { return Ok(None) };
                 Ok(self.value(&source)?.map(|value| value.cast(*to)))
+            }
+            // A position outside is an error of who looks it up.
+            Op::Take(_) => {
+                let [of, at] = &node.sources()[..] else { return Ok(None) };
+                let Some(at) = self.value(at)? else { return Ok(None) };
+                match usize::try_from(at.as_i128()) {
+                    Ok(at) => pieces::nth(of, at),
+                    Err(_) => Ok(None),
+                }
             }
             Op::Leaf(_) | Op::Shrink(_) | Op::Reshape(_) | Op::Permute(_) | Op::Flip(_) | Op::Expand(_) => {
                 if let Some(value) = pieces::element(&node)? {
@@ -70,7 +87,7 @@ impl Budget {
     fn may(&mut self, alu: Alu, node: &UOp) -> bool {
         let is_float = node.dtype().is_float();
         match alu {
-            Alu::Neg | Alu::Abs | Alu::Not | Alu::And | Alu::Or | Alu::Xor | Alu::Where => true,
+            Alu::Neg | Alu::Abs | Alu::Not | Alu::And | Alu::Or | Alu::Xor => true,
             // Of zeros of both signs a kernel gives either.
             Alu::Max | Alu::Min => !is_float,
             Alu::Lt | Alu::Le | Alu::Eq | Alu::Ne => true,

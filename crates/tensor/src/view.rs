@@ -6,6 +6,7 @@
 use std::sync::{Arc, OnceLock, Weak};
 
 use crate::error::{Result, TensorError};
+use crate::pieces;
 use crate::tensor::{Handle, Tensor};
 
 /// What a handle was taken from, and what that was taken from.
@@ -41,6 +42,20 @@ impl Tensor {
     pub fn viewing(self, base: &Tensor, by: &'static str) -> Tensor {
         let of = base.handle().view().and_then(in_use);
         self.with_view(Arc::new(View { by, base: Arc::downgrade(base.handle()), of }))
+    }
+
+    /// Whether the elements lie one after the other: those of a transposed tensor, of a column and of an expanded one do not,
+    /// until it is computed.
+    ///
+    /// ```
+    /// use svod_tensor::Tensor;
+    /// let x = Tensor::from_slice(&[1.0f32, 2.0, 3.0, 4.0], &[2, 2])?;
+    /// assert!(x.is_dense() && x.narrow(0, 1, 1)?.is_dense() && x.exp()?.is_dense());
+    /// assert!(!x.t()?.is_dense() && !x.narrow(1, 1, 1)?.is_dense());
+    /// # Ok::<(), svod_tensor::TensorError>(())
+    /// ```
+    pub fn is_dense(&self) -> bool {
+        pieces::is_dense(&self.uop())
     }
 
     /// # Errors

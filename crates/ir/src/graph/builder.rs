@@ -274,6 +274,27 @@ impl UOp {
         Ok(joined)
     }
 
+    /// Parts one after the other along an axis, as one operation over all of them: what it takes to make it does not
+    /// depend on where each begins.
+    pub fn concat_of_many(parts: &[UOp], axis: usize) -> Result<UOp, GraphError> {
+        UOp::new(Op::Concat(axis, parts.len()), parts)
+    }
+
+    /// [`UOp::concat_of_many`] along a new axis.
+    pub fn stack_of_many(parts: &[UOp], axis: usize) -> Result<UOp, GraphError> {
+        UOp::new(Op::Stack(axis, parts.len()), parts)
+    }
+
+    /// Parts of equal extents along a new axis, as choices by position.
+    pub fn stack(parts: &[UOp], axis: usize) -> Result<UOp, GraphError> {
+        let layer = |node: &UOp| {
+            let mut shape = node.shape().to_vec();
+            shape.insert(axis.min(shape.len()), Size::ONE);
+            node.reshape(shape)
+        };
+        UOp::concat(&parts.iter().map(layer).collect::<Result<Vec<UOp>, GraphError>>()?, axis)
+    }
+
     /// Number of elements.
     pub fn numel(&self) -> Size {
         infer::numel(self.shape())

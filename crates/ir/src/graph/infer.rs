@@ -261,8 +261,26 @@ pub(super) fn shrink(s: &[UOp], to: &[(Size, Size)]) -> Ruled<Shape> {
     Ok(to.iter().map(|(first, last)| first.until(last)).collect())
 }
 
+pub(super) fn concat(s: &[UOp], axis: usize) -> Ruled<Shape> {
+    check_axes(&[axis], s[0].rank())?;
+    let mut shape = s[0].shape().to_vec();
+    let fits = |u: &UOp| u.rank() == shape.len() && (0..shape.len()).all(|i| i == axis || u.shape()[i] == shape[i]);
+    if !s.iter().all(fits) {
+        return shape_error(format!("operands must have equal extents off axis {axis}"));
+    }
+    shape[axis] = s.iter().map(|u| &u.shape()[axis]).sum();
+    checked(shape.into())
+}
+
+pub(super) fn stack(s: &[UOp], axis: usize) -> Ruled<Shape> {
+    let mut shape = equal_shapes(s)?.to_vec();
+    check_axes(&[axis], shape.len() + 1)?;
+    shape.insert(axis, s.len().into());
+    checked(shape.into())
+}
+
 pub(super) fn one_type(s: &[UOp]) -> Ruled<DType> {
-    let dtype = s[0].dtype();
+    let Some(dtype) = s.first().map(UOp::dtype) else { return Err(Reason::Arity { expected: 1 }) };
     if s.iter().all(|u| u.dtype() == dtype) { Ok(dtype) } else { dtype_error("parts of one type") }
 }
 

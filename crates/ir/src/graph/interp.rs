@@ -198,6 +198,18 @@ impl Context<'_> {
                 let (tap, at) = at.split_last()?;
                 s[0].at(&with(at, *axis, at[*axis] * stride + tap * dilation))
             }),
+            Op::Stack(axis, _) => build(&mut |at| s[at[*axis]].at(&[&at[..*axis], &at[axis + 1..]].concat())),
+            Op::Concat(axis, _) => build(&mut |at| {
+                let mut i = at[*axis];
+                for part in s {
+                    let extent = part.shape[*axis];
+                    if i < extent {
+                        return part.at(&with(at, *axis, i));
+                    }
+                    i -= extent;
+                }
+                None
+            }),
             Op::Reduce(by, axes) => {
                 let inner: Vec<usize> = axes.iter().map(|&a| s[0].shape[a]).collect();
                 build(&mut |at| {

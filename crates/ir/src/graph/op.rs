@@ -136,6 +136,10 @@ graph_ops! { |op, s|
         "These dimensions in reverse order.";
     Window(axis: usize, size: Size, stride: usize, dilation: usize) "window" [1]      [s[0].dtype()]              [infer::window(s, *axis, size, *stride, *dilation)?]
         "Windows of `size` elements that lie `dilation` apart, one every `stride` elements: `axis` becomes the position of the window and a new last dimension the element in it, so that `[.., p, .., t]` is the source's `[.., p * stride + t * dilation, ..]`.";
+    Concat(axis: usize, operands: usize)               "concat"        [*operands]    [infer::one_type(s)?]       [infer::concat(s, *axis)?]
+        "The operands one after the other along `axis`; their other extents are equal. There is at least one.";
+    Stack(axis: usize, operands: usize)                "stack"         [*operands]    [infer::one_type(s)?]       [infer::stack(s, *axis)?]
+        "The operands, of equal extents, along a new dimension `axis`. There is at least one.";
     // Folds.
     Reduce(by: Monoid, axes: Axes)                     "reduce"        [1]            [infer::fold(*by, s)?]      [infer::reduce(s, *by, axes)?]
         "All elements along `axes` (ascending) combined; the axes vanish. `ArgMax` and `ArgMin` give the first index, `i64`, along their single axis. Nothing combined gives the identity.";
@@ -204,6 +208,11 @@ impl Op {
                 | Op::Flip(_)
                 | Op::Window(..)
         )
+    }
+
+    /// Whether every element of the result is one of one of several operands', which lie one after the other.
+    pub fn is_join(&self) -> bool {
+        matches!(self, Op::Concat(..) | Op::Stack(..))
     }
 
     /// Whether element `i` of the result depends on elements `i` of the sources only.

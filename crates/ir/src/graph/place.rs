@@ -155,6 +155,9 @@ pub(super) fn split(op: &Op, s: &[UOp], splits: &[Option<&Split>]) -> Result<Opt
         Op::Reduce(_, axes) => along(axis - axes.iter().filter(|a| **a < axis).count()),
         Op::Scan(_, over, _) if *over == axis => Err(across("it scans")),
         Op::Sort(over, ..) | Op::ArgSort(over, ..) if *over == axis => Err(across("it orders")),
+        Op::Concat(over, _) if *over == axis => Err(across("it joins parts along")),
+        Op::Concat(..) => together(),
+        Op::Stack(over, _) => Ok(together()?.map(|split| split.along(split.axis + usize::from(*over <= split.axis)))),
         Op::Take(over) => match (splits[0], splits[1]) {
             (Some(_), Some(_)) => Err(Reason::Sharding("both the source and the indices are in parts".into())),
             (None, _) => along(over + axis),

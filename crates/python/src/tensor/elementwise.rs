@@ -15,7 +15,35 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     register_unary(module)?;
     register_with_multiples(module)?;
     register_binary(module)?;
+    module.add_function(wrap_pyfunction!(contiguous, module)?)?;
     module.add_function(wrap_pyfunction!(round, module)?)
+}
+
+/// The same value, dense in memory of its own once it is realized.
+///
+/// >>> import svod
+/// >>> svod.contiguous(svod.ones(2, 3).T).shape
+/// (3, 2)
+#[explained]
+#[pyfunction]
+#[pyo3(signature = (x=None, /, *, input=None), text_signature = "(x, /)")]
+fn contiguous(x: Option<AnyTensor>, input: Option<AnyTensor>) -> Made {
+    contiguous_of(&named("contiguous", "x", x, input)?.0)
+}
+
+/// A view where the elements are dense already: PyTorch gives the tensor itself, which is written to with it.
+fn contiguous_of(x: &Tensor) -> Made {
+    let made = x.contiguous()?;
+    Ok(if x.is_dense() { made.viewing(x, "contiguous") } else { made }.into())
+}
+
+impl PyTensor {
+    /// Each value as another type; a view where it has the type already: PyTorch gives the tensor itself, which is written
+    /// to with it.
+    fn cast_by(&self, op: &'static str, dtype: DType) -> Made {
+        let made = Ok(self.0.cast(dtype)?.into());
+        if dtype == self.0.dtype() { self.view_by(op, made) } else { made }
+    }
 }
 
 /// The nearest integer, ties to even, in the same type; with `decimals` so many places behind the point, or before.
@@ -92,7 +120,6 @@ unary! {
     isinf: isinf, "Whether an element is infinite.";
     isfinite: isfinite, "Whether an element is neither infinite nor NaN.";
     logical_not: logical_not, "Whether an element is zero.";
-    contiguous: contiguous, "The same value, dense in memory of its own once it is realized.";
     contiguous_backward: contiguous_backward, "The same value, whose gradient is made dense in memory of its own before it goes on.";
 }
 
@@ -261,7 +288,7 @@ macro_rules! casts {
         #[pymethods]
         impl PyTensor {
             $(#[doc = $doc] fn $name(&self) -> Made {
-                Ok(self.0.cast(DType::$dtype)?.into())
+                self.cast_by(stringify!($name), DType::$dtype)
             })*
         }
     };
@@ -320,20 +347,27 @@ impl PyTensor {
         self.round(ndigits.unwrap_or(0))
     }
 
-    /// Each value as another type: floats truncate and saturate to integers, integers wrap.
-    fn cast(&self, dtype: AnyDType) -> Made {
-        Ok(self.0.cast(dtype.0)?.into())
+    /// The same value, dense in memory of its own once it is realized. What is dense already can be assigned to once this
+    /// tensor is no longer in use; `clone` it to assign to it before.
+    fn contiguous(&self) -> Made {
+        contiguous_of(&self.0)
     }
 
-    /// As `cast`, by NumPy's name.
+    /// Each value as another type: floats truncate and saturate to integers, integers wrap. What has the type already can
+    /// be assigned to once this tensor is no longer in use; `clone` it to assign to it before.
+    fn cast(&self, dtype: AnyDType) -> Made {
+        self.cast_by("cast", dtype.0)
+    }
+
+    /// As `cast`, by NumPy's name: a copy, which can be assigned to.
     fn astype(&self, dtype: AnyDType) -> Made {
-        self.cast(dtype)
+        Ok(self.0.cast(dtype.0)?.into())
     }
 
     /// As `cast`, by PyTorch's name.
     #[pyo3(name = "type")]
     fn type_(&self, dtype: AnyDType) -> Made {
-        self.cast(dtype)
+        self.cast_by("type", dtype.0)
     }
 
     /// The bits of each value as another type of the same width.

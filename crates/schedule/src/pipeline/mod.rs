@@ -36,6 +36,7 @@ struct About<'a> {
 type GraphPass = fn(&Graph, &About) -> Result<Option<Rewritten>, GraphError>;
 
 const GRAPH: &[(Pass, GraphPass)] = &[
+    (Pass::Concat, |graph, _| choices(graph)),
     (Pass::Complex, |graph, _| complex(graph)),
     (Pass::Shard, |graph, _| lower_shards(graph)),
     (Pass::Join, join),
@@ -70,6 +71,30 @@ pub(crate) fn graph(
         rewritten = Rewritten::then(rewritten, next);
     }
     Ok(rewritten)
+}
+
+/// The graph with choices by position in the places of what puts many parts one after the other; nothing where it has none.
+fn choices(graph: &Graph) -> Result<Option<Rewritten>, GraphError> {
+    if !graph.nodes().iter().any(|node| node.op().is_join()) {
+        return Ok(None);
+    }
+    let mut became = Became::default();
+    let mut new: Vec<UOp> = Vec::with_capacity(graph.len());
+    for (node, sources) in graph.iter() {
+        let same = sources.iter().all(|s| new[*s as usize] == graph.nodes()[*s as usize]);
+        let sources = || sources.iter().map(|s| new[*s as usize].clone()).collect::<Vec<UOp>>();
+        let made = match node.op() {
+            Op::Concat(axis, _) => UOp::concat(&sources(), *axis)?,
+            Op::Stack(axis, _) => UOp::stack(&sources(), *axis)?,
+            _ if same => node.clone(),
+            op => UOp::new(op.clone(), &sources())?,
+        };
+        made.inherit_origin(node);
+        became.add(node.id(), std::slice::from_ref(&made));
+        new.push(made);
+    }
+    let roots: Vec<UOp> = graph.roots().iter().map(|root| new[*root as usize].clone()).collect();
+    Ok(Some(Rewritten { graph: Graph::new(&roots), became: vec![became], decisions: Vec::new() }))
 }
 
 /// The graph with pairs of real values in the places of complex ones; nothing where it has none.

@@ -59,6 +59,8 @@ pub fn over_batches(node: &UOp, operands: &[Operand], count: &Size) -> Result<UO
         Op::Pad(by, fill) => x.pad(behind((Size::ZERO, Size::ZERO), by), *fill)?,
         Op::Shrink(to) => x.shrink(behind((Size::ZERO, count.clone()), to))?,
         Op::Flip(axes) => x.flip(&later(axes))?,
+        Op::Concat(axis, _) => UOp::concat_of_many(&all()?, axis + 1)?,
+        Op::Stack(axis, _) => UOp::stack_of_many(&all()?, axis + 1)?,
         Op::Window(axis, size, stride, dilation) => x.window(axis + 1, size.clone(), *stride, *dilation)?,
         Op::Reduce(by, axes) => x.reduce(*by, &later(axes))?,
         Op::NonEmpty(by, axes) => x.non_empty(*by, &later(axes))?,

@@ -54,6 +54,17 @@ pub fn cotangent(step: &Step<'_>, i: usize) -> Result<Option<UOp>> {
             back
         }
         Op::Flip(axes) => g.flip(axes)?,
+        Op::Concat(axis, _) => {
+            let begin: Size = x[..i].iter().map(|part| &part.shape()[*axis]).sum();
+            let mut kept: Vec<(Size, Size)> = source.shape().iter().map(|n| (Size::ZERO, n.clone())).collect();
+            kept[*axis] = (begin.clone(), &begin + &source.shape()[*axis]);
+            cropped(g, &kept)?
+        }
+        Op::Stack(axis, _) => {
+            let mut kept: Vec<(Size, Size)> = g.shape().iter().map(|n| (Size::ZERO, n.clone())).collect();
+            kept[*axis] = (i.into(), (i + 1).into());
+            cropped(g, &kept)?.reshape(source.shape_arc().clone())?
+        }
         Op::Window(..) => windows::overlapped(step)?,
         // Folds.
         Op::Reduce(Monoid::Sum, axes) => repeated(g, axes, source)?,
