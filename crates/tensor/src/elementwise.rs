@@ -240,8 +240,8 @@ impl Tensor {
             return self.complex_sign();
         }
         let one = |value: i32| Operand::from(value);
-        // What is left is zero or NaN.
-        let rest = if dtype.is_float() { self.detach()?.abs()? } else { self.detach()? };
+        // What is left is zero or NaN, which roundings leave as they are, and derivatives end at.
+        let rest = if dtype.is_float() { self.trunc()?.abs()? } else { self.detach()? };
         let positive = Tensor::select(&self.gt(0)?, one(1), rest)?;
         match dtype.is_unsigned() {
             true => Ok(positive),

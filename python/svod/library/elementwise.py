@@ -13,7 +13,7 @@ from collections.abc import Callable
 from types import CodeType
 from typing import Any
 
-from svod._svod import DTypeError, Tensor, _operands, _template, float32, float64, where
+from svod._svod import DTypeError, Tensor, _may_be_differentiated, _operands, _template, float32, float64, where
 
 __all__ = [
     "acos",
@@ -226,7 +226,11 @@ def copysign(x1: Any, x2: Any, /) -> Tensor:
     [-1.0, 2.0]
     """
     size, sign = _floats("copysign", x1, x2)
-    return where(signbit(size) == signbit(sign), size, -size)
+    is_same, turned = signbit(size) == signbit(sign), -size
+    if _may_be_differentiated(sign):
+        # It follows from the sign as from a rounding, by which its derivative is 0.
+        turned = where(is_same, sign.trunc(), turned)
+    return where(is_same, size, turned)
 
 
 def cosh(x: Tensor, /) -> Tensor:

@@ -7,7 +7,8 @@ use super::algebra::{add, zeros};
 use super::walk::{Target, Walk};
 use crate::error::Result;
 
-/// The cotangents of targets, given those of results, each with its own, of a body that reads `values`.
+/// The cotangents of targets, given those of results, each with its own, of a body that reads `values`; none where nothing
+/// is passed on.
 ///
 /// # Errors
 /// Operations without a derivative.
@@ -15,7 +16,8 @@ pub fn walked(given: &[(UOp, UOp)], values: &[UOp], targets: &[Target]) -> Resul
     // Nothing below is looked into twice.
     let ends: Vec<Target> = targets.iter().cloned().chain(values.iter().map(Target::of)).collect();
     let roots: Vec<UOp> = given.iter().map(|(root, _)| root.clone()).collect();
-    Walk::down_to(&roots, &ends)?.pull(given, targets)
+    let (found, _) = Walk::down_to(&roots, &ends)?.passed(given, targets)?;
+    Ok(found)
 }
 
 /// What a loop backwards carries at first: the cotangents of what the loop carried at its end, where these are `given`, then

@@ -126,6 +126,17 @@ pub fn cotangent(step: &Step<'_>, i: usize) -> Result<Option<UOp>> {
     }))
 }
 
+/// Whether the result of an operation is one of operand `i`, though its derivative by that may be 0 everywhere.
+pub fn follows_from(op: &Op, i: usize) -> bool {
+    match op {
+        Op::After | Op::Take(_) | Op::Gather(_) | Op::Scatter(..) => i != 1,
+        // Its value; of the others the program says.
+        Op::Derived(..) => i != 0,
+        Op::Multi(of) => i == 0 || of.split().is_some(),
+        _ => true,
+    }
+}
+
 /// The sum over what `Expand` repeated.
 pub(super) fn unexpanded(g: &UOp, source: &UOp) -> Result<UOp> {
     let axes: Vec<usize> = repeated_axes(g, source).collect();

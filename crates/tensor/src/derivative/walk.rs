@@ -8,13 +8,13 @@ use smallvec::SmallVec;
 use svod_ir::graph::{HostCall, LoopBody, Op, Sources, UOp, Watch};
 use svod_runtime::control::Control;
 
-use super::algebra::add;
+use super::algebra::{add, zeros};
 use super::control;
 use super::given::Rule;
 use super::iteration::unrolled;
 use super::loops;
 use super::sums;
-use super::table::{Step, cotangent};
+use super::table::{Step, cotangent, follows_from};
 use super::windows;
 use crate::error::Result;
 
@@ -86,6 +86,9 @@ impl Whole {
         }
     }
 }
+
+/// What is passed on to each target, and where in the walk it is.
+type Passed = (Vec<Option<UOp>>, Vec<Option<usize>>);
 
 /// The operations below some values, operands first.
 pub struct Walk {
@@ -200,11 +203,28 @@ impl Walk {
         })
     }
 
-    /// The cotangents of targets, given those of some of the values; none of what these do not follow from.
+    /// The cotangents of targets, given those of some of the values; none of what these do not follow from, and zeros of what
+    /// they follow from only by operations that pass nothing on, such as roundings. No operation is applied to such zeros on
+    /// their way: they are zeros where a derivative on it is infinite, too.
     ///
     /// # Errors
     /// An operation between that has no derivative.
     pub fn pull(&mut self, given: &[(UOp, UOp)], targets: &[Target]) -> Result<Vec<Option<UOp>>> {
+        let (mut found, reached) = self.passed(given, targets)?;
+        for (found, place) in found.iter_mut().zip(reached) {
+            if let (None, Some(at)) = (&found, place) {
+                *found = Some(zeros(&self.places[at].value)?);
+            }
+        }
+        Ok(found)
+    }
+
+    /// What is passed on to targets, given the cotangents of some of the values, and where in the walk each is that these
+    /// follow from, though nothing may be passed on.
+    ///
+    /// # Errors
+    /// An operation between that has no derivative.
+    pub fn passed(&mut self, given: &[(UOp, UOp)], targets: &[Target]) -> Result<Passed> {
         let wanted: FxHashMap<&Target, usize> = targets.iter().zip(0..).collect();
         for at in 0..self.places.len() {
             let is_target = self.target(at).is_some_and(|target| wanted.contains_key(&target));
@@ -217,10 +237,25 @@ impl Walk {
             passed[self.index[&value.resolved().id()] as usize].push(g.clone());
         }
         let mut found: Vec<Option<UOp>> = vec![None; targets.len()];
+        let mut reached: Vec<Option<usize>> = vec![None; targets.len()];
+        let mut is_reached = vec![false; self.places.len()];
+        for (value, _) in given {
+            is_reached[self.index[&value.resolved().id()] as usize] = true;
+        }
         // The cotangents of the outputs of steps that have several.
         let mut of_steps: FxHashMap<u32, Vec<Option<UOp>>> = FxHashMap::default();
         for at in (0..self.places.len()).rev() {
             let place = &self.places[at];
+            let which = self.target(at).and_then(|target| wanted.get(&target)).copied();
+            if is_reached[at] && place.is_active {
+                if let Some(which) = which {
+                    reached[which] = Some(at);
+                }
+                // A rule that is asked says itself what it passes on.
+                let is_asked = matches!(place.op, Op::Derived(..)) && !passed[at].is_empty();
+                let below = place.below.iter().enumerate().filter(|(i, _)| !is_asked && follows_from(&place.op, *i));
+                below.for_each(|(_, below)| is_reached[*below as usize] = true);
+            }
             if let Some(step) = &place.whole {
                 let Some(given) = of_steps.remove(&(at as u32)) else { continue };
                 let active: Vec<bool> = place.below.iter().map(|s| self.places[*s as usize].is_active).collect();
@@ -237,7 +272,6 @@ impl Walk {
             if parts.is_empty() || !place.is_active {
                 continue;
             }
-            let which = self.target(at).and_then(|target| wanted.get(&target));
             if let (Op::Expand(_), None) = (&place.op, which) {
                 let part = sums::unexpanded(&parts, &place.sources[0])?;
                 part.inherit_origin_as_derivative(&place.value);
@@ -246,7 +280,7 @@ impl Walk {
             }
             let g = sums::total(&parts)?;
             if let Some(which) = which {
-                join(&mut found[*which], g.clone())?;
+                join(&mut found[which], g.clone())?;
             }
             if let (Some((_, output)), [whole]) = (Whole::of(&place.op), &place.below[..])
                 && self.places[*whole as usize].whole.is_some()
@@ -272,11 +306,13 @@ impl Walk {
                 if let Some(part) = part {
                     part.inherit_origin_as_derivative(&place.value);
                     passed[*below as usize].push(part);
+                    is_reached[*below as usize] = true;
                 }
             }
         }
         // One target that is named twice has one derivative.
-        Ok(targets.iter().map(|target| found[wanted[target]].clone()).collect())
+        let which = || targets.iter().map(|target| wanted[target]);
+        Ok((which().map(|at| found[at].clone()).collect(), which().map(|at| reached[at]).collect()))
     }
 
     fn target(&self, at: usize) -> Option<Target> {
