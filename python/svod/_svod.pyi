@@ -60,6 +60,7 @@ __all__ = [
     "UnsupportedError",
     "ValuesAndIndices",
     "Variable",
+    "_Before",
     "_Draws",
     "_Facts",
     "_Kinds",
@@ -507,6 +508,12 @@ def _borrowed(
 def _handed_over(tensor: Tensor, stream: builtins.int | None = None) -> Any: ...
 def _order(device: str, stream: builtins.int, stream_waits: builtins.bool) -> None: ...
 def _onnx_operators() -> list[tuple[str, str, builtins.int]]: ...
+
+@final
+class _Before:
+    def __new__(cls, tensors: Sequence[Tensor]) -> Self: ...
+    def replace(self, written: Sequence[Tensor]) -> None: ...
+    def restore(self) -> None: ...
 
 @final
 class _Draws:

@@ -31,6 +31,7 @@
 extern crate svod_python_macros;
 
 mod array;
+mod before;
 mod call;
 mod collect;
 mod config;
@@ -69,6 +70,8 @@ mod _svod {
 
     #[pymodule_export]
     use crate::array::_borrowed;
+    #[pymodule_export]
+    use crate::before::PyBefore;
     #[pymodule_export]
     use crate::call::_call;
     #[pymodule_export]

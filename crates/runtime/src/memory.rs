@@ -2,7 +2,7 @@
 
 use parking_lot::Mutex;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 use svod_device::{Block, Buffer, DeviceSpec};
 use svod_dtype::DType;
@@ -26,6 +26,7 @@ pub struct Memory {
     trace: u64,
     extremes: Mutex<Option<Extremes>>,
     sources: Mutex<Sources>,
+    is_replaced: AtomicBool,
 }
 
 /// The least and the greatest of the integers in a part of memory, as it was at a version.
@@ -56,6 +57,7 @@ impl Memory {
             trace: 0,
             extremes: Mutex::default(),
             sources: Mutex::default(),
+            is_replaced: AtomicBool::new(false),
         }
     }
 
@@ -75,6 +77,16 @@ impl Memory {
     /// Notes what a read computed this from; nothing makes it a value of its own.
     pub fn set_sources(&self, sources: Sources) {
         *self.sources.lock() = sources;
+    }
+
+    /// Whether a step of training has given the tensor that this was the value of another one.
+    pub fn is_replaced(&self) -> bool {
+        self.is_replaced.load(Ordering::Relaxed)
+    }
+
+    /// Notes that one has.
+    pub fn set_replaced(&self) {
+        self.is_replaced.store(true, Ordering::Relaxed);
     }
 
     /// Whether a read computed this from that leaf.

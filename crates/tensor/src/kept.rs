@@ -34,7 +34,7 @@ use svod_runtime::{Context, OPERATIONS_PER_BYTE, PrepareConfig};
 use crate::error::Result;
 
 /// Bytes of a value that is always kept: writing them takes less than to call a kernel.
-const SMALL: f64 = 16384.0;
+pub(crate) const SMALL: f64 = 16384.0;
 
 /// The part of a run's cost, and of what its schedule moves, that is spent on what is named.
 const LITTLE: f64 = 0.125;
@@ -48,7 +48,7 @@ const COMPARED: usize = 4;
 const WHOLE: f64 = (1 << 22) as f64;
 
 /// Part of the machine's memory that a value may fill to be kept, and all those that are computed again.
-const SHARE: usize = 8;
+pub(crate) const SHARE: usize = 8;
 
 /// Operations for each element of what is neither elementwise nor a fold.
 const SORTED: f64 = 32.0;
@@ -240,21 +240,16 @@ fn facts(graph: &Graph) -> Option<Facts> {
     graph.iter().for_each(|(_, sources)| sources.iter().for_each(|s| readers[*s as usize] += 1));
     let (mut place, mut apart): (Option<&Place>, bool) = (None, false);
     for (node, sources) in graph.iter() {
-        let fixed = node.shape().iter().all(|n| n.as_const().is_some());
         apart |= match node.place() {
             Some(Place::Many(_)) => true,
             Some(one) => **place.get_or_insert(one) != *one,
             None => false,
         };
-        if !fixed || matches!(node.op(), Op::Size(_) | Op::Bind(_) | Op::Let(_)) {
+        if is_open(node) {
             return None;
         }
         let below = || sources.iter().map(|s| &facts[*s as usize]);
-        let lasting = match node.op() {
-            Op::Leaf(leaf) => leaf.class().is_constant(),
-            Op::Loop(body, _) if !body.key().bindings.is_empty() => false,
-            _ => below().all(|f| f.lasting),
-        };
+        let lasting = lasts(node, below().map(|f| f.lasting));
         let ran = !passes(node) && !node.is_value() && node.runs() > 0;
         let steps = below().map(|f| f.steps).max().unwrap_or(0) + u32::from(ran);
         let given = node.place().is_some() || matches!(node.op(), Op::Rand(_) | Op::Leaf(_)) || is_step(node.op());
@@ -270,6 +265,21 @@ fn facts(graph: &Graph) -> Option<Facts> {
         facts.push(Fact { lasting, found, steps, cost, dear, largest, ..Fact::default() });
     }
     Some(Facts { of: facts, apart })
+}
+
+/// Whether a node has variables, or extents that are.
+pub(crate) fn is_open(node: &UOp) -> bool {
+    let fixed = node.shape().iter().all(|n| n.as_const().is_some());
+    !fixed || matches!(node.op(), Op::Size(_) | Op::Bind(_) | Op::Let(_))
+}
+
+/// Whether every run finds the same value, where that is known of the operands.
+pub(crate) fn lasts(node: &UOp, mut below: impl Iterator<Item = bool>) -> bool {
+    match node.op() {
+        Op::Leaf(leaf) => leaf.class().is_constant(),
+        Op::Loop(body, _) if !body.key().bindings.is_empty() => false,
+        _ => below.all(|lasting| lasting),
+    }
 }
 
 /// Cost of a node beyond that of its operands, in bytes that are moved meanwhile.
@@ -294,7 +304,7 @@ fn own_cost(node: &UOp, sources: &[NodeIndex], graph: &Graph) -> f64 {
 
 /// Whether a node has the elements of its operand, so that the operand is kept in its place. A value whose derivative is given
 /// holds what that is taken by, and lets go of it where it is kept itself; so does a detached one, of what its operand is made of.
-fn passes(node: &UOp) -> bool {
+pub(crate) fn passes(node: &UOp) -> bool {
     holds_the_same(node.op()) && !ends_history(node)
 }
 
@@ -341,6 +351,6 @@ fn elements(node: &UOp) -> f64 {
     node.numel().as_const().unwrap_or(i64::MAX) as f64
 }
 
-fn bytes(node: &UOp) -> f64 {
+pub(crate) fn bytes(node: &UOp) -> f64 {
     elements(node) * node.dtype().bytes() as f64
 }

@@ -38,6 +38,7 @@
 //! | `trace` | functions that are called once to learn their graph |
 //! | `random` | values drawn from the counter-based generator |
 //! | `memory`, `realize`, `plan`, `constants`, `lookups`, `read` | what is in memory: running, and taking values out |
+//! | `step` | a step of training: all of its values or none, and what depends on those before |
 //! | `first_nan` | which operation made the NaN that a run failed by |
 //! | `pieces`, `joins`, `single`, `folded`, `staged` | reads that need no kernel, or several graphs one after the other |
 
@@ -91,6 +92,7 @@ mod single;
 mod sources;
 mod staged;
 mod steady;
+mod step;
 pub mod template;
 mod tensor;
 mod trace;
@@ -114,6 +116,7 @@ pub use random::{Draws, Generator, State as GeneratorState, manual_seed};
 pub use reduce::Running;
 pub use scatter::Reduction;
 pub use steady::with_constants;
+pub use step::Before;
 pub use svod_dtype::DType;
 pub use svod_ir::graph::{Device, Origin, UOp};
 pub use svod_ir::size::{BoundVariable, Size, Variable};

@@ -22,6 +22,7 @@ use crate::memory::as_computed;
 use crate::output;
 use crate::realize::{check_leaves, viewed, without_kernel};
 use crate::sources;
+use crate::step;
 use crate::tensor::Tensor;
 use crate::trace::SizeValues;
 
@@ -396,6 +397,7 @@ impl Plan {
         written: &[(usize, &Tensor)],
     ) -> Result<Vec<Tensor>> {
         self.check_feeds(inputs)?;
+        step::let_go(written.iter().map(|(_, tensor)| *tensor));
         let mut taken: FxHashMap<usize, Taken> = FxHashMap::default();
         let by_part: FxHashMap<usize, &Tensor> =
             written.iter().filter_map(|&(at, tensor)| Some((self.outputs.get(at)?.parts.start, tensor))).collect();

@@ -21,6 +21,7 @@ use crate::pieces;
 use crate::read::{NO_MEMORY, buffer_of};
 use crate::sources;
 use crate::staged;
+use crate::step;
 use crate::tensor::Tensor;
 use crate::trace;
 
@@ -67,6 +68,21 @@ impl Tensor {
 /// Computes several values as one graph, by a configuration that is asked for only if there is anything to
 /// compute: every read of a tensor comes here.
 pub(crate) fn realize(tensors: &[&Tensor], config: impl FnOnce() -> Arc<PrepareConfig>) -> Result<()> {
+    let done = realize_beside(tensors, &[], config);
+    if let Err(error) = &done
+        && !matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::OutOfMemory)
+    {
+        step::undo_failed(tensors);
+    }
+    done
+}
+
+/// Computes several values as one graph, and others beside them.
+pub(crate) fn realize_beside(
+    tensors: &[&Tensor],
+    beside: &[UOp],
+    config: impl FnOnce() -> Arc<PrepareConfig>,
+) -> Result<()> {
     let (mut pending, mut parts, mut walked) = (Vec::new(), Vec::new(), None);
     for tensor in tensors {
         let mut node = tensor.uop();
@@ -87,7 +103,15 @@ pub(crate) fn realize(tensors: &[&Tensor], config: impl FnOnce() -> Arc<PrepareC
             },
         }
     }
-    compute_all(&pending, walked, config)?;
+    for node in beside {
+        output::await_run(node)?;
+        match read_value(&node.resolved())? {
+            Some(value) if node.uniform().is_none() => drop(node.force(value)?),
+            Some(_) => {}
+            None => pending.push(node.resolved()),
+        }
+    }
+    compute_all(&pending, walked.filter(|_| beside.is_empty()), config)?;
     for (tensor, node) in parts {
         // Of what is in memory now.
         match read_value(&node)? {

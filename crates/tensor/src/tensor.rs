@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use parking_lot::{RwLock, RwLockWriteGuard};
+use parking_lot::{Mutex, RwLock, RwLockWriteGuard};
 use svod_dtype::DType;
 use svod_ir::graph::{HeldFunctions, Leaf, Named, Op, Origin, Shape, UOp, print};
 use svod_ir::size::{BoundVariable, Size};
@@ -13,6 +13,8 @@ use crate::derivative::{Variable, grad_enabled};
 use crate::error::{Result, TensorError, show_operands};
 use crate::output;
 use crate::read::is_known;
+use crate::realize::viewed;
+use crate::step;
 use crate::trace;
 use crate::view::View;
 
@@ -44,6 +46,8 @@ pub(crate) struct Handle {
     variable: RwLock<Option<Arc<Variable>>>,
     /// Whether the program has said that none are.
     is_fixed: AtomicBool,
+    /// The memory that it stood for before writes of a parameter that are not computed yet.
+    before: Mutex<Option<UOp>>,
 }
 
 impl Handle {
@@ -55,6 +59,15 @@ impl Handle {
             view,
             variable: RwLock::new(None),
             is_fixed: AtomicBool::new(false),
+            before: Mutex::new(None),
+        }
+    }
+
+    /// Forgets what it stood for before, once that has a value which it stands for now.
+    fn settle(&self, node: &UOp) {
+        if node.is_value() {
+            let before = self.before.lock().take();
+            drop(before);
         }
     }
 
@@ -281,6 +294,7 @@ impl Tensor {
 
     /// Makes the handle stand for another node.
     pub(crate) fn rebind(&self, node: UOp) {
+        self.0.settle(&node);
         let old = std::mem::replace(&mut *self.0.node.write(), Named::new(node));
         // Outside of the lock: the last handle to a large graph takes a while.
         drop(old);
@@ -293,18 +307,35 @@ impl Tensor {
     pub(crate) fn write(&self, op: &'static str, node: UOp) -> Result<()> {
         self.check_writable(op)?;
         trace::check_write(op, self.0.trace, &self.present(), &node)?;
-        let node = match &*self.0.variable.read() {
+        let (node, is_parameter) = match &*self.0.variable.read() {
             Some(variable) if variable.is_leaf() && grad_enabled() => {
                 return Err(TensorError::Required { op, tensor: show_operands(&[node]) });
             }
-            Some(variable) if variable.is_leaf() => variable.value(&node)?,
-            _ => node,
+            Some(variable) if variable.is_leaf() => (variable.value(&node)?, true),
+            _ => (node, false),
         };
-        if trace::write(self, self.0.trace, &self.present(), &node) {
+        let present = self.present();
+        if trace::write(self, self.0.trace, &present, &node) {
             return Ok(());
+        }
+        if is_parameter && viewed(&present).is_some() {
+            *self.0.before.lock() = Some(present);
         }
         self.stand_for_written(node);
         Ok(())
+    }
+
+    /// Whether it is a parameter that was written, and its new value is not computed yet.
+    pub(crate) fn is_unsettled(&self) -> bool {
+        self.0.before.lock().is_some() && !self.0.node.read().is_value()
+    }
+
+    /// Makes a parameter whose new value cannot be computed stand for what it was before it was written.
+    pub(crate) fn undo_writes(&self) {
+        let before = self.0.before.lock().take();
+        if let Some(before) = before {
+            self.rebind(before);
+        }
     }
 
     /// Makes handles stand for the values that the plan of a function that assigns to them gave: all of them, or none.
@@ -312,6 +343,7 @@ impl Tensor {
     /// # Errors
     /// Where a handle is a view of another one, or its memory a file.
     pub fn take_written(written: &[(&Tensor, &Tensor)]) -> Result<()> {
+        step::note_replaced(written.iter().flat_map(|(tensor, _)| step::leaves(&tensor.present())));
         let mut nodes = Vec::with_capacity(written.len());
         for (tensor, value) in written {
             tensor.check_writable("assign")?;
@@ -373,6 +405,7 @@ impl Tensor {
             if **node != present {
                 continue;
             }
+            self.0.settle(&to);
             let old = std::mem::replace(&mut *node, Named::new(to));
             drop(node);
             // Outside of the lock: the last handle to a large graph takes a while.

@@ -13,13 +13,14 @@ from svod._svod import (
     ArgumentTypeError,
     Tensor,
     TraceError,
+    _Before,
     _is_tracing,
     cat,
     float32,
     float64,
     realize,
 )
-from svod.nn._statistics import pending
+from svod.nn._statistics import pending, restore, settled
 from svod.optim._line_search import Point, strong_wolfe
 from svod.optim._optimizer import MASTER, Optimizer, ParamGroup
 
@@ -117,7 +118,16 @@ class LBFGS(Optimizer):
             raise TraceError("LBFGS.step goes by the values of losses, which a traced function has not")
         with no_grad():
             self._follow()
-            return self._iterate(closure)
+            before = _Before(list(self._own()))
+            known = {name: list(value) if isinstance(value, list) else value for name, value in self._known.items()}
+            try:
+                return self._iterate(closure)
+            except BaseException:
+                before.restore()
+                self._known.clear()
+                self._known.update(known)
+                restore()
+                raise
 
     def _iterate(self, closure: Callable[[], Any]) -> Any:
         """Iterations until something says that these are enough."""
@@ -190,6 +200,7 @@ class LBFGS(Optimizer):
         gradient = self._flat(lambda p: p.detach().zeros_like() if p.grad is None else p.grad).detach()
         largest = gradient.abs().max()
         realize(gradient, largest, *([given] if isinstance(given, Tensor) else []), *pending())
+        settled()
         return given, float(given), gradient, largest.item()
 
     def _direction(self, gradient: Tensor, history: int) -> Tensor:

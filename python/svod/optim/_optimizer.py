@@ -17,14 +17,14 @@ from svod._svod import (
     ArgumentTypeError,
     DType,
     Tensor,
+    _Before,
     _is_tracing,
     float32,
     float64,
     full,
-    realize,
     where,
 )
-from svod.nn._statistics import pending
+from svod.nn._statistics import pending, restore, settled
 from svod.optim._switches import Switches, check_switches
 
 __all__ = ["MASTER", "Optimizer", "ParamGroup"]
@@ -290,14 +290,38 @@ class Optimizer:
         if gradients is None:
             self._check_required()
         found = self._gradients(gradients)
+        if _is_tracing():
+            self._write(found)
+            return loss
+        before, clocks = _Before(list(self._own())), [list(group._clocks) for group in self.param_groups]
+        try:
+            written = self._write(found)
+            if written:
+                # With what the passes over the gradients' activations have left.
+                before.replace([*written, *pending()])
+        except BaseException:
+            before.restore()
+            for group, own in zip(self.param_groups, clocks, strict=True):
+                group._clocks = own
+            restore()
+            raise
+        settled()
+        return loss
+
+    def _own(self) -> Iterator[Tensor]:
+        """The tensors that steps write."""
+        for group in self.param_groups:
+            yield from group.params
+            for buffers in (*group._states, *group._clocks):
+                yield from buffers.values()
+
+    def _write(self, gradients: Iterator[Tensor | None]) -> list[Tensor]:
+        """Makes parameters and state stand for their values after a step; gives those that do."""
         written: list[Tensor] = []
         with no_grad():
             for group in self.param_groups:
-                written += self._step(group, [next(found) for _ in group.params])
-        if written and not _is_tracing():
-            # With what the passes over the gradients' activations have left.
-            realize(*written, *pending())
-        return loss
+                written += self._step(group, [next(gradients) for _ in group.params])
+        return written
 
     def state_dict(self) -> dict[str, Any]:
         """The state of each parameter, by its position, and the numbers of the groups: plain containers, as PyTorch's.

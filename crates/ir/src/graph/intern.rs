@@ -149,6 +149,18 @@ pub(super) fn remove(hash: u64, id: u64) {
     }
 }
 
+/// All live nodes that have no value yet, and the leaves, in the order in which they were made: operands are before what is made of
+/// them, but for leaves that operations were forced to.
+pub(super) fn live() -> Vec<UOp> {
+    let mut found = Vec::new();
+    for shard in &TABLE {
+        let table = shard.lock();
+        found.extend(table.values().flatten().filter_map(|(_, weak)| weak.upgrade()).map(UOp));
+    }
+    found.sort_by_key(UOp::id);
+    found
+}
+
 /// Number of nodes in the table, for tests and diagnostics.
 pub(super) fn len() -> usize {
     TABLE.iter().map(|t| t.lock().values().map(SmallVec::len).sum::<usize>()).sum()

@@ -63,6 +63,16 @@ impl UOp {
         (sole && matches!(history.op(), Op::Watch(_))).then_some(1 + below.sources.len())
     }
 
+    /// Whether anything beside the one handle that names this memory holds it, or the leaf below the variable that it is.
+    pub fn held_beside(&self) -> bool {
+        self.names() != 1 || {
+            // The handle's own, and the caller's.
+            let Some(history) = self.0.history.get() else { return Arc::strong_count(&self.0) > 2 };
+            let below = history.0.state.lock();
+            Arc::strong_count(&self.0) > 2 || !history.is_sole() || !below.sources.iter().all(UOp::is_sole)
+        }
+    }
+
     /// How many runs computed the node, all of it or in part, on their way to something else.
     pub fn runs(&self) -> u32 {
         self.0.runs.load(Ordering::Relaxed)

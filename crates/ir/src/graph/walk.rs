@@ -208,3 +208,12 @@ pub fn count(roots: &[UOp]) -> usize {
 pub fn live_nodes() -> usize {
     intern::len()
 }
+
+/// All live nodes that have no value yet, and the leaves: a walk over whatever there is in the process, for what cannot be found
+/// from the values at hand. Leaves are first, then operands before what is made of them.
+pub fn live() -> Vec<UOp> {
+    let (mut leaves, rest): (Vec<UOp>, Vec<UOp>) =
+        intern::live().into_iter().partition(|node| matches!(node.op(), Op::Leaf(_)));
+    leaves.extend(rest);
+    leaves
+}
