@@ -76,6 +76,10 @@ def damaged(seed: int) -> tuple[str, bytes, list[Any]]:
     inputs = [onnx_nodes._array(value) for value in case.data_sets[0][0]]
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
         rng.choice(WAYS)(rng, model, inputs)
+    # What is not what it is declared as is refused at once.
+    if rng.random() < 0.8:
+        for output in model.graph.output:
+            output.ClearField("type")
     content = model.SerializeToString()
     if rng.random() < 0.15:
         content = _bytes(rng, content)

@@ -51,7 +51,7 @@ def test_lists_take_the_type_of_the_input() -> None:
     ("arguments", "named", "told"),
     [
         ([], {}, "'a' is missing"),
-        ([array((3,))] * 2, {}, "has 1 inputs, but 2"),
+        ([array((3,))] * 2, {}, "has 1 input, but 2"),
         ([array((3,))], {"b": 1}, "'b'"),
         ([np.ones(3)], {}, "input 'a' is of float32, but float64 is given"),
         ([array((4,))], {}, r"input 'a' has extents \[3\]"),
@@ -120,8 +120,6 @@ def test_prepare_gives_the_plan() -> None:
     model = load("f (float[batch, 2] x, float[] y) => (float[batch, 2] z) { z = Add(x, y) }")
     plan = model.prepare(batch=3, y=())
     assert plan.run(np.ones((3, 2), np.float32), np.float32(2))[0].tolist() == [[3, 3]] * 3
-    with pytest.raises(svod.ArgumentError, match="'batch'"):
-        model.prepare(y=())
 
 
 def external(folder: pathlib.Path, location: str, **entries: str) -> onnx.ModelProto:
@@ -448,3 +446,45 @@ def test_recurrent_layers_are_loops_over_sequences_of_any_length() -> None:
         for at, length in enumerate(lengths):
             backward[:length, at] = of_turned[:length, at][::-1]
         np.testing.assert_allclose(y.numpy(), np.stack([forward, backward], 1), rtol=1e-4, atol=1e-5)
+
+
+STACKED = """f (float[k] x, int64 most, bool begins) => (float[k] y, float[m, k] all, int64[m] at) {
+  y, all, at = Loop (most, begins, x) <body = b (int64 i, bool goes, float[k] now) => (bool next, float[k] then, float[k] row, int64 at) {
+    then = Add (now, now)
+    row = Neg (then)
+    next = Identity (goes)
+    at = Identity (i)
+  }>
+}"""  # noqa: E501
+
+
+@pytest.mark.parametrize(("most", "begins"), [(0, True), (0, False), (5, False), (-1, True), (2, True)])
+def test_loops_of_no_iterations_stack_no_rows(most: int, begins: bool) -> None:
+    model = load(STACKED)
+    count = max(most, 0) if begins else 0
+    for size in (3, 2):
+        y, rows, at = model(array((size,)), np.int64(most), np.bool_(begins))
+        assert (rows.shape, at.shape, rows.dtype, at.dtype) == ((count, size), (count,), svod.float32, svod.int64)
+        np.testing.assert_array_equal(y.numpy(), array((size,)) * 2**count)
+
+
+def test_a_loop_that_never_runs_stacks_no_rows() -> None:
+    head, loop = "f (float[k] x) => (float[k] y, float[m, k] all, int64[m] at) {\n", STACKED.split("\n", 1)[1]
+    model = load(f"{head} most = Constant<value_int = 0>() begins = Constant<value = bool {{1}}>()\n{loop}")
+    assert [result.shape for result in model(array((3,)))] == [(3,), (0, 3), (0,)]
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_a_scan_of_nothing_stacks_no_rows(axis: int) -> None:
+    model = load(SCAN.replace("num_scan_inputs = 1,", f"num_scan_inputs = 1, scan_output_axes = [{axis}],"))
+    last, sums = model(np.zeros((0, 3), np.float32))
+    assert last.tolist() == [0, 0, 0]
+    assert sums.shape == ((0, 3) if axis == 0 else (3, 0))
+
+
+@pytest.mark.parametrize("count", [0, 1, 5])
+def test_zeros_and_nothing_are_quantised_over_a_range_of_1(count: int) -> None:
+    text = "f (float[n] x) => (uint8[n] y, float[] scale, uint8[] zero) { y, scale, zero = DynamicQuantizeLinear(x) }"
+    y, scale, zero = load(text)(np.zeros(count, np.float32))
+    assert (y.tolist(), zero.item()) == ([0] * count, 0)
+    assert scale.item() == np.float32(1) / np.float32(255)

@@ -17,7 +17,7 @@ def test_damaged_models_are_refused_or_give_results() -> None:
         found = onnx_damage.outcome(content, inputs)
         assert found in onnx_damage.FINE, f"--seed {seed}, {name}: {found}"
         counts[found] += 1
-    assert min(counts[kind] for kind in onnx_damage.FINE) > 20
+    assert min(counts[kind] for kind in onnx_damage.FINE) > 10
 
 
 def test_damage_is_that_of_its_seed() -> None:

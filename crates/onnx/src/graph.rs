@@ -5,21 +5,26 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::constants::{self, External};
-use crate::error::{OnnxError, Result};
+use crate::error::{Fault, OnnxError, Result};
 use crate::operators::{self, Rule};
-use crate::proto::{AttributeProto, FunctionProto, GraphProto, NodeProto, OperatorSetIdProto, attribute};
+use crate::proto::{
+    AttributeProto, FunctionProto, GraphProto, NodeProto, OperatorSetIdProto, ValueInfoProto, attribute,
+};
+use crate::schema::{self, ElementType};
+use crate::types;
 use crate::value::Value;
 
 /// Nodes in an order in which they can be computed.
+#[derive(Clone)]
 pub(crate) struct Graph {
     /// Names of what is given.
     pub inputs: Vec<String>,
     /// Names of what is computed.
     pub outputs: Vec<String>,
-    /// Values of the model.
+    /// Values of the model. An input of the same name comes before.
     pub constants: Vec<(String, Value)>,
     /// The nodes.
-    pub nodes: Vec<Node>,
+    pub nodes: Arc<[Node]>,
 }
 
 /// One operation.
@@ -86,8 +91,8 @@ pub(crate) struct Library<'a> {
 struct Place<'a> {
     /// Versions of operator sets.
     opsets: &'a [OperatorSetIdProto],
-    /// Names that are known from around.
-    names: FxHashSet<String>,
+    /// Names that are known, here and from around, with their element types where these are known.
+    names: FxHashMap<String, ElementType>,
     depth: usize,
 }
 
@@ -103,7 +108,7 @@ impl<'a> Library<'a> {
     /// A graph that cannot be computed: names that nothing gives, or twice, nodes out of order, constants and operators
     /// that there are not.
     pub fn graph(&self, proto: &GraphProto, opsets: &[OperatorSetIdProto]) -> Result<Graph> {
-        self.inside(proto, Place { opsets, names: FxHashSet::default(), depth: 0 })
+        self.inside(proto, Place { opsets, names: FxHashMap::default(), depth: 0 })
     }
 
     fn inside(&self, proto: &GraphProto, mut place: Place<'_>) -> Result<Graph> {
@@ -129,11 +134,21 @@ impl<'a> Library<'a> {
         if unique.len() != inputs.len() || inputs.iter().any(String::is_empty) {
             return Err(OnnxError::Graph("inputs need names, each one of its own".into()));
         }
-        place.names.extend(own);
-        place.names.extend(inputs.iter().cloned());
+        let of_constant = |value: &Value| value.dtype().and_then(types::number_of);
+        place.names.extend(constants.iter().map(|(name, value)| (name.clone(), of_constant(value))));
+        place.names.extend(proto.input.iter().map(|input| (input.name.clone(), declared(input))));
         let outputs: Vec<String> = proto.output.iter().map(|output| output.name.clone()).collect();
         let nodes = self.nodes(&proto.node, &outputs, &mut place)?;
-        Ok(Graph { inputs, outputs, constants, nodes })
+        for output in &proto.output {
+            let found = place.names.get(&output.name).copied().flatten();
+            if let (Some(expected), Some(found)) = (declared(output), found)
+                && expected != found
+            {
+                let (name, expected, found) = (&output.name, types::name(expected), types::name(found));
+                return Err(OnnxError::Graph(format!("output '{name}' is declared as {expected}, but is of {found}")));
+            }
+        }
+        Ok(Graph { inputs, outputs, constants, nodes: nodes.into() })
     }
 
     fn function(&self, proto: &FunctionProto, depth: usize) -> Result<Function> {
@@ -141,12 +156,12 @@ impl<'a> Library<'a> {
             let message = format!("function {} is more than {DEEPEST} deep in others, or calls itself", proto.name);
             return Err(OnnxError::Graph(message));
         }
-        let names = proto.input.iter().cloned().collect();
+        let names = proto.input.iter().map(|name| (name.clone(), None)).collect();
         let mut place = Place { opsets: &proto.opset_import, names, depth };
         let nodes = self.nodes(&proto.node, &proto.output, &mut place)?;
         let defaults = self.attributes(&proto.attribute_proto, &place)?;
         let (inputs, outputs) = (proto.input.clone(), proto.output.clone());
-        Ok(Function { graph: Graph { inputs, outputs, constants: Vec::new(), nodes }, defaults })
+        Ok(Function { graph: Graph { inputs, outputs, constants: Vec::new(), nodes: nodes.into() }, defaults })
     }
 
     fn nodes(&self, protos: &[NodeProto], outputs: &[String], place: &mut Place<'_>) -> Result<Vec<Node>> {
@@ -155,7 +170,7 @@ impl<'a> Library<'a> {
         for (at, proto) in protos.iter().enumerate() {
             let title = title(proto, at);
             for name in proto.input.iter().filter(|name| !name.is_empty()) {
-                if place.names.contains(name) {
+                if place.names.contains_key(name) {
                     continue;
                 }
                 let why = match given_later.contains(name.as_str()) {
@@ -164,9 +179,9 @@ impl<'a> Library<'a> {
                 };
                 return Err(OnnxError::Graph(format!("node {title} reads '{name}', {why}")));
             }
-            let node = self.node(proto, title, place)?;
-            for name in node.outputs.iter().filter(|name| !name.is_empty()) {
-                if !place.names.insert(name.clone()) && place.depth == 0 {
+            let (node, results) = self.node(proto, title, place)?;
+            for (name, result) in node.outputs.iter().zip(results).filter(|(name, _)| !name.is_empty()) {
+                if place.names.insert(name.clone(), result).is_some() && place.depth == 0 {
                     return Err(OnnxError::Graph(format!(
                         "node {} gives '{name}', which is there already",
                         node.title
@@ -175,34 +190,42 @@ impl<'a> Library<'a> {
             }
             nodes.push(node);
         }
-        match outputs.iter().find(|name| !place.names.contains(*name)) {
+        match outputs.iter().find(|name| !place.names.contains_key(*name)) {
             Some(name) => Err(OnnxError::Graph(format!("output '{name}' is the result of no node"))),
             None => Ok(nodes),
         }
     }
 
-    fn node(&self, proto: &NodeProto, title: String, place: &Place<'_>) -> Result<Node> {
+    /// A node, and the element types of its results where they are known.
+    fn node(&self, proto: &NodeProto, title: String, place: &Place<'_>) -> Result<(Node, Vec<ElementType>)> {
         let set = domain(&proto.domain);
         let version = place.opsets.iter().find(|opset| domain(&opset.domain) == set).map(|opset| opset.version);
         let function = self.functions.get(&(set, proto.op_type.as_str(), proto.overload.as_str()));
-        let target = match (function, version) {
-            (Some(function), _) => Target::Function(Arc::new(self.function(function, place.depth + 1)?)),
-            (None, Some(version)) => Target::Rule(
-                operators::find(set, &proto.op_type, version)
-                    .map_err(|why| OnnxError::Node { node: title.clone(), source: Box::new(why) })?,
-            ),
+        let failed = |why: Fault| OnnxError::Node { node: title.clone(), source: Box::new(why) };
+        let (target, results) = match (function, version) {
+            (Some(function), _) => {
+                let function = Arc::new(self.function(function, place.depth + 1)?);
+                (Target::Function(function), vec![None; proto.output.len()])
+            }
+            (None, Some(version)) => {
+                let rule = operators::find(set, &proto.op_type, version).map_err(failed)?;
+                let operands: Vec<_> =
+                    proto.input.iter().map(|name| place.names.get(name).copied().flatten()).collect();
+                (Target::Rule(rule), schema::check(set, version, proto, &operands).map_err(failed)?)
+            }
             (None, None) => {
                 return Err(OnnxError::Graph(format!("node {title}: the model imports no operator set '{set}'")));
             }
         };
-        Ok(Node {
+        let node = Node {
             title,
             op: proto.op_type.clone(),
             inputs: proto.input.clone(),
             outputs: proto.output.clone(),
             attributes: self.attributes(&proto.attribute, place)?,
             target,
-        })
+        };
+        Ok((node, results))
     }
 
     fn attributes(&self, protos: &[AttributeProto], place: &Place<'_>) -> Result<Attributes> {
@@ -235,6 +258,12 @@ impl<'a> Library<'a> {
             _ => Attribute::Other,
         })
     }
+}
+
+/// The element type that an input or an output is declared with.
+fn declared(value: &ValueInfoProto) -> ElementType {
+    let tensor = value.r#type.as_ref()?.tensor_type.as_ref()?;
+    Some(tensor.elem_type).filter(|number| *number != 0)
 }
 
 /// The name of an operator set: ONNX's own has two.

@@ -3,6 +3,8 @@
 use std::cell::RefCell;
 
 use rustc_hash::FxHashMap;
+use svod_device::{DeviceError, DeviceSpec};
+use svod_tensor::Size;
 
 use crate::call::{Call, Outcome};
 use crate::error::{Fault, OnnxError, Result};
@@ -78,10 +80,28 @@ fn steps(nodes: &[Node], scope: &Scope<'_>) -> Result<()> {
             Fault::Inside(error) => *error,
             source => OnnxError::Node { node: node.title.clone(), source: Box::new(source) },
         })?;
+        if let Some(value) = results.iter().find(|value| !is_addressable(value)) {
+            let (bytes, device) = (usize::MAX, DeviceSpec::CPU);
+            let error = DeviceError::OutOfMemory { bytes, device, held: String::new() };
+            let shape = value.tensor().map_or_else(|e| e.to_string(), |t| t.described());
+            return Err(OnnxError::Node {
+                node: format!("{}, which gives {shape}", node.title),
+                source: Box::new(Fault::Tensor(error.into())),
+            });
+        }
         let named = node.outputs.iter().cloned().zip(results).filter(|(name, _)| !name.is_empty());
         scope.values.borrow_mut().extend(named);
     }
     Ok(())
+}
+
+/// Whether there are addresses for a value's bytes: no machine has more than 47 bits of them.
+fn is_addressable(value: &Value) -> bool {
+    let Value::Tensor(tensor) = value else { return true };
+    let extents = tensor.shape();
+    let known = extents.iter().filter_map(Size::as_const);
+    let bytes = known.fold(tensor.dtype().bytes() as i64, i64::saturating_mul);
+    bytes < 1 << 47
 }
 
 fn apply(node: &Node, scope: &Scope<'_>) -> Outcome {

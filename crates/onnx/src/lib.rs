@@ -18,6 +18,7 @@
 //! |---|---|
 //! | `proto` | the messages of the format |
 //! | `graph`, `constants`, `types` | a checked graph, and its constants |
+//! | `schema` | what operators take |
 //! | `value`, `call`, `interpret` | values, and nodes that become expressions |
 //! | `operators` | the table of operators |
 //! | `model`, `plan` | models, and what is compiled of them |
@@ -31,10 +32,12 @@ mod model;
 mod operators;
 mod plan;
 pub mod proto;
+mod schema;
 mod types;
 mod value;
 
 pub use error::{Fault, OnnxError, Result};
 pub use model::{Extent, Model, Port};
 pub use operators::supported;
+pub use plan::OPEN;
 pub use value::{Sizes, Value};

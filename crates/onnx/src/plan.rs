@@ -24,10 +24,13 @@ use crate::value::Value;
 pub(crate) struct Plans(Mutex<Vec<Arc<Prepared>>>);
 
 /// The most plans that a model keeps.
-const MOST_PLANS: usize = 32;
+pub(crate) const MOST_PLANS: usize = 32;
 
 /// The most bytes of an input that is made a constant because its elements decide on the graph.
 const MOST_FIXED: usize = 4096;
+
+/// Up to which size a plan serves an extent that the model names, where none is given.
+pub const OPEN: usize = 64;
 
 /// The most times that a graph is traced for one call: it is traced again for what a trace was told of sizes.
 const MOST_TRACES: usize = 16;
@@ -148,13 +151,48 @@ impl Given {
 }
 
 impl Prepared {
-    /// For inputs of these types and extents, of which no elements are known.
-    pub fn for_extents(model: &Model, kinds: &[Kind<usize>]) -> Result<Prepared> {
+    /// For inputs of these types and extents, of which no elements are known. An extent of which no number is given has to be one
+    /// that the model names.
+    pub fn for_extents(model: &Model, kinds: &[Kind<Option<usize>>]) -> Result<Prepared> {
         if kinds.len() != model.inputs().len() {
-            let message = format!("the model has {} inputs, but {} are given", model.inputs().len(), kinds.len());
+            let message = format!("{} inputs are given, of {}", kinds.len(), model.inputs().len());
             return Err(OnnxError::Argument(message));
         }
-        Prepared::new(model, kinds, |_| Ok(None))
+        // Name, input, dimension, and the number that stands for it in a trace.
+        let mut open: Vec<(&str, usize, usize, usize)> = Vec::new();
+        let mut known = Vec::with_capacity(kinds.len());
+        for (at, (port, (dtype, extents))) in model.inputs().iter().zip(kinds).enumerate() {
+            let mut numbers = Vec::with_capacity(extents.len());
+            for (dim, extent) in extents.iter().enumerate() {
+                let own = port.shape.as_ref().and_then(|shape| shape.get(dim));
+                numbers.push(match (extent, own) {
+                    (Some(extent), _) => *extent,
+                    (None, Some(Extent::Named(name))) => {
+                        // Sizes of several names differ, so that no trace takes them for equal.
+                        let least = open.iter().map(|(.., number)| *number).min().unwrap_or(OPEN + 1);
+                        let same = open.iter().find(|(other, ..)| other == name);
+                        let number = same.map_or((least - 1).max(OPEN / 2 + 1), |(.., number)| *number);
+                        open.push((name, at, dim, number));
+                        number
+                    }
+                    (None, _) => {
+                        let message = format!("how large dimension {dim} of input '{}' is, is not given", port.name);
+                        return Err(OnnxError::Argument(message));
+                    }
+                });
+            }
+            known.push((*dtype, numbers));
+        }
+        let prepared = Prepared::new(model, &known, |_| Ok(None))?;
+        let is_fixed =
+            |(_, at, dim, _): &&(&str, usize, usize, usize)| prepared.kinds[*at].1[*dim].as_const().is_some();
+        match open.iter().find(is_fixed) {
+            None => Ok(prepared),
+            Some((name, at, ..)) => Err(OnnxError::Argument(format!(
+                "how large '{name}' of input '{}' is, is not given, and no plan is for all sizes",
+                model.inputs()[*at].name
+            ))),
+        }
     }
 
     /// The plan, of one that depends on its inputs' types and extents alone.
@@ -227,6 +265,9 @@ impl Prepared {
             shapes.push((*dtype, own));
         }
         let results = trace.run(|| interpret::run(model.graph(), values))?;
+        if fixed.iter().all(Option::is_none) {
+            model.check_results(&results)?;
+        }
         let (draws, states) = trace.draws();
         let mut outputs = Vec::new();
         let results = results.iter().map(|value| found(value, &mut outputs)).collect::<Result<Vec<_>>>()?;
@@ -340,9 +381,9 @@ impl Symbols {
                 let (Extent::Named(name), Some(value)) = (extent, extents.get(dim)) else { continue };
                 let known = found.iter().find(|(n, ..)| n == name).cloned();
                 let Some((_, variable, first)) = known.or_else(|| {
-                    let symbol = format!("{}_{}", found.len(), identifier(name));
                     let most = value.checked_next_power_of_two().filter(|n| *n > 0)? as i64;
-                    let made = Variable::new(&format!("n{symbol}"), 1, most).ok()?;
+                    let is_free = |made: &Variable| !found.iter().any(|(_, other, _)| other.name() == made.name());
+                    let made = names(name).find_map(|name| Variable::new(&name, 1, most).ok().filter(is_free))?;
                     found.push((name.clone(), made, *value as i64));
                     found.last().cloned()
                 }) else {
@@ -376,7 +417,12 @@ impl Symbols {
     }
 }
 
-/// A name of letters, digits and underscores only.
-fn identifier(name: &str) -> String {
-    name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect()
+/// What a variable may be called: as the model names it, of letters, digits and underscores only, or else almost so.
+fn names(name: &str) -> impl Iterator<Item = String> {
+    let own: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+    let others = (1..=MOST_PLANS).map({
+        let own = own.clone();
+        move |at| format!("n{at}_{own}")
+    });
+    std::iter::once(own).chain(others)
 }

@@ -42,3 +42,18 @@ pub(crate) fn dtype(number: i64) -> Result<DType, String> {
         None => Err(format!("there is no element type {number}")),
     }
 }
+
+/// The number of an element type by ONNX's name.
+pub(crate) fn number(name: &str) -> Option<i32> {
+    TYPES.iter().find(|(_, own, _)| *own == name).map(|(number, ..)| *number)
+}
+
+/// ONNX's name of an element type.
+pub(crate) fn name(number: i32) -> &'static str {
+    TYPES.iter().find(|(own, ..)| *own == number).map_or("an unknown type", |(_, name, _)| name)
+}
+
+/// The number of svod's element type.
+pub(crate) fn number_of(dtype: DType) -> Option<i32> {
+    TYPES.iter().find(|(.., own)| *own == Some(dtype)).map(|(number, ..)| *number)
+}

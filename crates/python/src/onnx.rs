@@ -47,6 +47,11 @@ impl PyOnnxModel {
         self.0.outputs().iter().map(|port| described(py, port)).collect()
     }
 
+    /// Name, element type and extents of each input that need not be given.
+    fn defaults<'py>(&self, py: Python<'py>) -> Result<Vec<Described<'py>>> {
+        self.0.defaults().iter().map(|port| described(py, port)).collect()
+    }
+
     /// Number of plans that are kept.
     fn plans(&self) -> usize {
         self.0.plans()
@@ -55,7 +60,7 @@ impl PyOnnxModel {
     /// The results for these inputs.
     fn run<'py>(&self, py: Python<'py>, inputs: Vec<Bound<'py, PyAny>>) -> Result<Bound<'py, PyTuple>> {
         let values = inputs.iter().enumerate().map(|(at, given)| {
-            let port = self.0.inputs().get(at);
+            let port = self.0.inputs().iter().chain(self.0.defaults()).nth(at);
             value_of(given, port.and_then(|port| port.dtype)).map_err(|raised| match port {
                 Some(port) => named(py, &port.name, raised),
                 None => raised,
@@ -67,9 +72,10 @@ impl PyOnnxModel {
         Ok(PyTuple::new(py, results)?)
     }
 
-    /// The plan for inputs of these types and extents.
-    fn prepare(&self, py: Python<'_>, kinds: Vec<(AnyDType, Vec<usize>)>) -> Result<PyPlan> {
-        let kinds: Vec<(DType, Vec<usize>)> = kinds.into_iter().map(|(dtype, extents)| (dtype.0, extents)).collect();
+    /// The plan for inputs of these types and extents; none of an extent that the model names and that is not given.
+    fn prepare(&self, py: Python<'_>, kinds: Vec<(AnyDType, Vec<Option<usize>>)>) -> Result<PyPlan> {
+        let kinds: Vec<(DType, Vec<Option<usize>>)> =
+            kinds.into_iter().map(|(dtype, extents)| (dtype.0, extents)).collect();
         PyPlan::new(allow(py, || self.0.prepare(&kinds))?)
     }
 }

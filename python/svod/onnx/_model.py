@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 import os
+import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -25,14 +27,19 @@ class Port(NamedTuple):
 class Model:
     """A model, made by `load`: called with arrays or tensors, it gives a tuple of tensors.
 
-    Inputs are given in order, or by name. What is compiled at the first call serves all later ones with the same types
-    and sizes; extents that the model names may change up to the next power of two. Where an operator needs the elements
-    of an input to know how large a result is, what is compiled serves calls with these elements.
+    `inputs` have to be given, in order or by name; `defaults`, which follow them, are those of which the model has
+    values. What is compiled at the first call serves all later ones with the same types and sizes; extents that the
+    model names may change up to the next power of two. Where an operator needs the elements of an input to know how
+    large a result is, what is compiled serves calls with these elements.
+
+    A copy shares what is compiled. A model that was loaded from a file is pickled as the path of that file.
     """
 
-    def __init__(self, model: _OnnxModel) -> None:
+    def __init__(self, model: _OnnxModel, path: str | None = None) -> None:
         self._model = model
+        self._path = path
         self.inputs = [Port(*port) for port in model.inputs()]
+        self.defaults = [Port(*port) for port in model.defaults()]
         self.outputs = [Port(*port) for port in model.outputs()]
 
     def __call__(self, *arrays: Any, **named: Any) -> tuple[Any, ...]:
@@ -42,40 +49,86 @@ class Model:
     def prepare(self, **sizes: int | Sequence[int]) -> svod.ExecutionPlan:
         """The plan of the model, to be run without the overhead of a call.
 
-        `sizes` gives numbers for extents that the model names, or all extents of an input by its name.
+        `sizes` gives numbers for extents that the model names, or all extents of an input by its name. The plan serves
+        sizes from 1 to the next power of two; an extent that the model names and that is not given may be up to 64.
         """
+        self._check_sizes(sizes)
         return self._model.prepare([(self._dtype(port), self._extents(port, sizes)) for port in self.inputs])
 
     def _ordered(self, arrays: Sequence[Any], named: dict[str, Any]) -> list[Any]:
-        names = [port.name for port in self.inputs]
+        names = [port.name for port in (*self.inputs, *self.defaults)]
         if len(arrays) > len(names):
-            raise svod.ArgumentTypeError(f"the model has {len(names)} inputs, but {len(arrays)} are given")
+            inputs = "1 input" if len(names) == 1 else f"{len(names)} inputs"
+            raise svod.ArgumentTypeError(f"the model has {inputs}, but {len(arrays)} are given")
         rest = names[len(arrays) :]
-        if unknown := [name for name in named if name not in rest]:
-            raise svod.ArgumentTypeError(f"no input is left of the name {unknown[0]!r}: there are {', '.join(rest)}")
-        if missing := [name for name in rest if name not in named]:
-            raise svod.ArgumentTypeError(f"the input {missing[0]!r} is missing")
-        return [*arrays, *(named[name] for name in rest)]
+        for name in named:
+            if name not in names:
+                raise svod.ArgumentTypeError(f"there is no input {name!r}: there are {', '.join(names) or 'none'}")
+            if name not in rest:
+                raise svod.ArgumentTypeError(f"the input {name!r} is given twice: by its place and by its name")
+        for port in self.inputs[len(arrays) :]:
+            if port.name not in named:
+                raise svod.ArgumentTypeError(f"the input {port.name!r} is missing")
+        return [*arrays, *(named.get(name) for name in rest)]
 
     def _dtype(self, port: Port) -> svod.DType:
         if port.dtype is None:
             raise svod.ArgumentError(f"prepare: input {port.name!r} is no tensor of a type that svod has")
         return port.dtype
 
-    def _extents(self, port: Port, sizes: dict[str, Any]) -> list[int]:
+    def _check_sizes(self, sizes: dict[str, Any]) -> None:
+        inputs = {port.name for port in self.inputs}
+        extents = {extent for port in self.inputs for extent in port.shape or () if isinstance(extent, str)}
+        for name, given in sizes.items():
+            if name not in inputs | extents:
+                there = ", ".join(sorted(inputs | extents)) or "none"
+                raise svod.ArgumentTypeError(f"prepare: no input or extent is called {name!r}: there are {there}")
+            is_list = isinstance(given, Sequence) and not isinstance(given, str)
+            if is_list and name not in inputs:
+                raise svod.ArgumentTypeError(f"prepare: {name!r} is no input, whose extents would be a list")
+            if not is_list and name not in extents:
+                raise svod.ArgumentTypeError(f"prepare: all extents of input {name!r} are expected: {name}=(…)")
+            for one in given if is_list else [given]:
+                _size(name, one)
+
+    def _extents(self, port: Port, sizes: dict[str, Any]) -> list[int | None]:
+        """Numbers, and None for an extent that the model names and that is not given."""
         own = sizes.get(port.name)
         if isinstance(own, Sequence):
+            known = port.shape if port.shape is not None else own
+            fits = [one == extent for one, extent in zip(own, known, strict=False) if isinstance(extent, int)]
+            if len(own) != len(known) or not all(fits):
+                given = ", ".join(map(str, own))
+                expected = ", ".join("?" if extent is None else str(extent) for extent in known)
+                raise svod.ShapeError(f"prepare: input {port.name!r} has extents [{expected}], not [{given}]")
             return list(own)
         if port.shape is None or None in port.shape:
             raise svod.ArgumentError(f"prepare: the extents of input {port.name!r} are not known: give {port.name}=(…)")
-        extents = [extent if isinstance(extent, int) else sizes.get(extent or "") for extent in port.shape]
-        for extent, name in zip(extents, port.shape, strict=True):
-            if not isinstance(extent, int):
-                raise svod.ArgumentError(f"prepare: how large {name!r} of input {port.name!r} is, is not given")
-        return [int(extent) for extent in extents if extent is not None]
+        return [extent if isinstance(extent, int) else sizes.get(str(extent)) for extent in port.shape]
+
+    def __copy__(self) -> Model:
+        return Model(self._model, self._path)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Model:
+        return Model(self._model, self._path)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._path is None:
+            raise svod.ArgumentTypeError(
+                "a model that was loaded from bytes cannot be pickled: pickle the bytes and load them, or load a file"
+            )
+        return load, (self._path,)
 
     def __repr__(self) -> str:
         return f"Model(inputs={self.inputs}, outputs={self.outputs})"
+
+
+def _size(name: str, given: Any) -> None:
+    """An error unless this is a size."""
+    if isinstance(given, bool) or not hasattr(given, "__index__"):
+        raise svod.ArgumentTypeError(f"prepare: {name!r} should be an integer, not {given!r}")
+    if not 0 <= operator.index(given) <= sys.maxsize:
+        raise svod.ArgumentError(f"prepare: {name!r} should be a size, not {given}")
 
 
 def load(model: Any) -> Model:
@@ -86,7 +139,8 @@ def load(model: Any) -> Model:
     node or the tensor, and the reason.
     """
     if isinstance(model, (str, os.PathLike)):
-        return Model(_OnnxModel(path=os.fspath(model)))
+        path = os.fspath(model)
+        return Model(_OnnxModel(path=path), os.path.abspath(path))
     if not isinstance(model, (bytes, bytearray, memoryview)):
         if not hasattr(model, "SerializeToString"):
             kind = type(model).__name__

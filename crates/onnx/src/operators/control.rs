@@ -91,13 +91,28 @@ fn repeated(c: &Call<'_>) -> Outcome {
             Tensor::realize_batch(&tensors.collect::<Vec<_>>())?;
         }
     }
-    for column in columns {
-        if column.is_empty() {
-            return unsupported("a result of a loop without iterations");
+    if number == 0 && scanned > 0 {
+        let inputs = [Sizes::scalar(Size::ZERO).into(), Value::Tensor(Tensor::scalar(true, None)?)];
+        let mut first = interpret::inside(body, inputs.into_iter().chain(carried.clone()).collect(), c.scope)?;
+        for row in first.split_off(first.len() - scanned) {
+            carried.push(none_of(&row.tensor()?, 0)?.into());
         }
+        return Ok(carried);
+    }
+    for column in columns {
         carried.push(Tensor::stack(&column.iter().collect::<Vec<_>>(), 0)?.into());
     }
     Ok(carried)
+}
+
+/// No rows of such a row, along an axis of the result.
+fn none_of(row: &Tensor, axis: usize) -> Result<Tensor, Fault> {
+    let mut shape = row.shape();
+    if axis > shape.len() {
+        return invalid(format!("axis {axis} is out of range for rank {}", shape.len() + 1));
+    }
+    shape.insert(axis, Size::ZERO);
+    Ok(Tensor::zeros(&shape, row.dtype())?)
 }
 
 /// Whether a loop has a first iteration, as far as its condition goes; none where a run decides.
@@ -232,6 +247,19 @@ fn scan(c: &Call<'_>) -> Outcome {
     if length as usize > MOST_UNROLLED {
         return unsupported(format!("a scan of more than {MOST_UNROLLED} elements"));
     }
+    if length == 0 && scanned > 0 {
+        let mut given = carried.clone();
+        for (input, axis) in inputs.iter().zip(&along) {
+            let mut shape = input.shape();
+            shape.remove(*axis);
+            given.push(Tensor::zeros(&shape, input.dtype())?.into());
+        }
+        for (row, axis) in interpret::inside(body, given, c.scope)?.split_off(states).iter().zip(result_axes) {
+            let row = row.tensor()?;
+            carried.push(none_of(&row, axis_of(axis, row.rank() + 1)?)?.into());
+        }
+        return Ok(carried);
+    }
     let mut columns: Vec<Vec<Tensor>> = vec![Vec::new(); scanned];
     for step in 0..length {
         let mut given = carried;
@@ -246,9 +274,6 @@ fn scan(c: &Call<'_>) -> Outcome {
         }
     }
     for ((mut column, axis), direction) in columns.into_iter().zip(result_axes).zip(result_directions) {
-        if column.is_empty() {
-            return unsupported("a result of a scan of no elements");
-        }
         if direction != 0 {
             column.reverse();
         }

@@ -18,6 +18,9 @@ pub(super) const ROWS: &[Row] = &[
 
 fn gemm(c: &Call<'_>) -> Outcome {
     let (mut a, mut b) = (c.tensor(0)?, c.tensor(1)?);
+    if let Some(other) = [&a, &b].into_iter().find(|x| x.rank() != 2) {
+        return invalid(format!("{} should be a matrix", other.described()));
+    }
     if c.flag("transA", false)? {
         a = a.t()?;
     }

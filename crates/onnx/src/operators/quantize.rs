@@ -82,14 +82,17 @@ fn dequantize(c: &Call<'_>) -> Outcome {
     one(shifted.cast(scale.dtype())?.mul(scale)?.cast(to)?)
 }
 
-/// With the scale and the zero point that the values ask for.
+/// With the scale and the zero point that the values ask for. The range of zeros alone, and of nothing, is 1.
 fn dynamic(c: &Call<'_>) -> Outcome {
     let x = c.tensor(0)?;
-    let (least, most) = (x.min(None, false)?.minimum(0)?, x.max(None, false)?.maximum(0)?);
-    let scale = most.sub(&least)?.div(255.0)?;
-    let divisor = Tensor::select(&scale.eq(0)?, 1, &scale)?.cast(x.dtype())?;
-    let zero = saturated(&least.neg()?.div(&divisor)?, None, DType::U8)?;
-    let quantised = saturated(&x.div(&divisor)?, Some(&zero), DType::U8)?;
+    let (least, most) = match x.numel() == Size::ZERO {
+        true => (Tensor::zeros::<i64>(&[], x.dtype())?, Tensor::zeros::<i64>(&[], x.dtype())?),
+        false => (x.min(None, false)?.minimum(0)?, x.max(None, false)?.maximum(0)?),
+    };
+    let range = most.sub(&least)?;
+    let scale = Tensor::select(&range.eq(0)?, 1, &range)?.cast(x.dtype())?.div(255.0)?;
+    let zero = saturated(&least.neg()?.div(&scale)?, None, DType::U8)?;
+    let quantised = saturated(&x.div(&scale)?, Some(&zero), DType::U8)?;
     Ok(vec![quantised.into(), Value::from(scale), zero.into()])
 }
 
