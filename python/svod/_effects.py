@@ -37,13 +37,7 @@ class Effects:
                 self._gradients.append((at, None if now is None else len(results)))
                 results += [] if now is None else [now]
         self._records, self._hooks = is_grad_enabled(), changes()
-        # Whether results may be differentiated, as far as tensors from outside say.
-        self.may_be_recorded = False
         self.bindings = Bindings(trace, guard, results)
-        # Whether the function takes derivatives itself, or binds names: it is run as it was traced.
-        self.is_step = bool(self._gradients or self.bindings) or any(
-            one.requires_grad for one in self.handles[: self._assigned]
-        )
 
     def __bool__(self) -> bool:
         """Whether anything is written."""
@@ -51,8 +45,6 @@ class Effects:
 
     def holds(self) -> bool:
         """Whether gradients, of the tensors whose they are, and their hooks are now as they were for the trace."""
-        if self.may_be_recorded and self._records != is_grad_enabled():
-            return False
         if not self._before:
             return True
         now = [tensor.grad is None for tensor in self.handles[self._assigned :]]

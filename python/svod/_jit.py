@@ -20,7 +20,7 @@ import numpy as np
 
 from svod._bindings import undo
 from svod._effects import Effects
-from svod._grad import is_differentiating, no_grad
+from svod._grad import is_differentiating
 from svod._module import Module
 from svod._place import device_of
 from svod._reach import Outside, Reached, Written
@@ -48,7 +48,6 @@ from svod._svod import (
     _Trace,
     _values_of,
     get_default_device,
-    is_grad_enabled,
 )
 from svod._tree import key, rebuilder, rebuilt, taken
 from svod._vmap import is_batching
@@ -82,10 +81,6 @@ class _Traced:
     facts: _Facts | None
     # The plan of calls that find the same tensors outside; none where there are none, or the function writes.
     steady: Steady | None
-    # Whether somebody may take a derivative of its results where gradients are recorded: then calls run no plan.
-    recorded: bool
-    # Whether it takes derivatives itself, or binds names: it is run as it was traced.
-    is_step: bool
     # The number of the call that used it last.
     used: int = 0
 
@@ -161,10 +156,6 @@ class Jitted(Generic[P, R]):
             trace, arrays, sizes = self._find(args, kwargs)
             if call is not None:
                 self._serve(*call, trace, arrays)
-        if _is_recorded(trace, arrays):
-            # What a plan computes remembers nothing: the results are those of the function, to be computed with their
-            # derivatives.
-            return self._composed(args, kwargs)
         if not trace.outside.effects:
             return self._run(trace, arrays, sizes, args, kwargs)
         with self._lock:
@@ -204,35 +195,19 @@ class Jitted(Generic[P, R]):
         result: R = trace.result(results)
         return result
 
-    def _composed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
-        """What the function itself gives for a call, with tensors in place of arrays."""
-        given: list[Any] = []
-        structure = taken((args, kwargs), given)
-        args, kwargs = rebuilt(structure, [one if isinstance(one, Tensor) else Tensor(one) for one in given])
-        with contextlib.nullcontext() if self._config is None else self._config:
-            return self._function(*args, **kwargs)
-
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
 
     def lower(self, *args: P.args, **kwargs: P.kwargs) -> str:
         """The text of the graph that these arguments are computed by."""
-        return self._prepared(args, kwargs).graph
+        return self._find(args, kwargs)[0].graph
 
     def plan(self, *args: P.args, **kwargs: P.kwargs) -> ExecutionPlan:
         """The plan that these arguments are computed by. Its outputs belong to the function."""
-        plan = self._prepared(args, kwargs).plan
+        plan = self._find(args, kwargs)[0].plan
         if plan is None:
             raise ArgumentError(f"jit: {self._name} computes nothing for these arguments")
         return plan
-
-    def _prepared(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Traced:
-        """The trace of these arguments with its plan, which calls run where no gradients are recorded if not now."""
-        trace = self._find(args, kwargs)[0]
-        if not trace.recorded:
-            return trace
-        with no_grad():
-            return self._find(args, kwargs)[0]
 
     @property
     def traces(self) -> int:
@@ -477,22 +452,16 @@ class Jitted(Generic[P, R]):
             numbers.append(len(found))
             return taken(Tensor(size), found, _free)
 
-        def outcome() -> tuple[Any, bool, Effects, list[Tensor]]:
+        def outcome() -> tuple[Any, Effects, list[Tensor]]:
             shape = taken(self._function(*args, **kwargs), found, number)
-            is_watched = any(isinstance(value, Tensor) and value.requires_grad for value in found)
             effects = Effects(trace, reached.guard, found)
             # Handles of its own: preparing makes a tensor stand for the plan's output.
             tensors = [value if isinstance(value, Tensor) else Tensor(value) for value in found]
-            return (
-                shape,
-                is_watched,
-                effects,
-                [tensor.contiguous() if tensor.is_realized else tensor.clone() for tensor in tensors],
-            )
+            return shape, effects, [tensor.contiguous() if tensor.is_realized else tensor.clone() for tensor in tensors]
 
         before = self._written.values()
         try:
-            shape, is_watched, effects, outputs = trace.run(outcome)
+            shape, effects, outputs = trace.run(outcome)
         finally:
             # What its names stand for is known when the plan has run.
             undo(trace, reached.guard)
@@ -500,12 +469,6 @@ class Jitted(Generic[P, R]):
         if again:
             return None
         outside = trace.found(outputs)
-        effects.may_be_recorded = any(one.requires_grad for one, _, _ in outside)
-        if is_watched and is_grad_enabled() and not effects.is_step:
-            # Whoever trains the tensors from outside changes them.
-            self._steady.forget()
-            seen = Outside(reached, outside, effects)
-            return _Traced(None, frozenset(), "", tuple, [], seen, None, trace.told(), None, True, False)
         read = [(found, stands_in) for found, stands_in, is_read in outside if stands_in is not None and is_read]
         over = effects.over([found for found, _ in read], len(inputs))
         draws, states = trace.draws()
@@ -520,17 +483,7 @@ class Jitted(Generic[P, R]):
         plan = _prepare_writing(outputs, inputs, over, config=self._config) if outputs else None
         variables = frozenset(plan.variables if plan is not None else ())
         result, seen = rebuilder(shape), Outside(reached, outside, effects)
-        told, is_step = trace.told(), effects.is_step
-        return _Traced(plan, variables, graph, result, numbers, seen, draws or None, told, steady, False, is_step)
-
-
-def _is_recorded(trace: _Traced, arrays: list[Any]) -> bool:
-    """Whether somebody may take a derivative of what a call gives, and none is taken in it."""
-    if trace.recorded:
-        return True
-    if trace.is_step or not is_grad_enabled():
-        return False
-    return any(isinstance(array, Tensor) and array.requires_grad for array in arrays)
+        return _Traced(plan, variables, graph, result, numbers, seen, draws or None, trace.told(), steady)
 
 
 def _free(value: Any) -> Any:

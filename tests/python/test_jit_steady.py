@@ -61,7 +61,6 @@ def test_plans_and_functions_share_what_was_laid_out(x: np.ndarray) -> None:
 
 
 @pytest.mark.parametrize("way", ["assign", "item", "attribute", "variable", "state"])
-@svod.no_grad()
 def test_weights_that_change_are_laid_out_anew(x: np.ndarray, way: str) -> None:
     model, before = Model(), packs()
     function = svod.jit(model)
