@@ -108,7 +108,7 @@ pub use error::{ErrorKind, Result, TensorError};
 pub use feeds::{Content, Input};
 pub use index::Index;
 pub use linalg::Factor;
-pub use masked::Taken;
+pub use masked::Masked;
 pub use operand::Operand;
 pub use plan::{Given, Plan, misfit, named};
 pub use pool::Pool;

@@ -9,14 +9,14 @@ use crate::tensor::Tensor;
 
 /// Which elements a fold takes, and what is folded in beside them.
 #[derive(Clone, Debug, Default)]
-pub struct Taken {
+pub struct Masked {
     /// Bools, of a shape that expands to that of the elements: where these count. `None` for all.
     pub only: Option<Tensor>,
     /// A scalar, which the result's type rounds.
     pub initial: Option<Operand>,
 }
 
-impl Taken {
+impl Masked {
     /// Whether it is all elements and nothing else.
     pub fn is_plain(&self) -> bool {
         self.only.is_none() && self.initial.is_none()
@@ -25,19 +25,19 @@ impl Taken {
 
 impl Tensor {
     /// [`Tensor::sum`] of elements that are taken.
-    pub fn sum_of(&self, axes: Option<&[i64]>, keepdim: bool, taken: &Taken) -> Result<Tensor> {
+    pub fn sum_of(&self, axes: Option<&[i64]>, keepdim: bool, taken: &Masked) -> Result<Tensor> {
         let sum = self.masked("sum", taken, 0)?.sum(axes, keepdim)?;
         if let Some(initial) = taken.initial_in("sum", &sum)? { sum.add(initial) } else { Ok(sum) }
     }
 
     /// [`Tensor::prod`] of elements that are taken.
-    pub fn prod_of(&self, axes: Option<&[i64]>, keepdim: bool, taken: &Taken) -> Result<Tensor> {
+    pub fn prod_of(&self, axes: Option<&[i64]>, keepdim: bool, taken: &Masked) -> Result<Tensor> {
         let product = self.masked("prod", taken, 1)?.prod(axes, keepdim)?;
         if let Some(initial) = taken.initial_in("prod", &product)? { product.mul(initial) } else { Ok(product) }
     }
 
     /// [`Tensor::max`] of elements that are taken; with an initial value there may be none.
-    pub fn max_of(&self, axes: Option<&[i64]>, keepdim: bool, taken: &Taken) -> Result<Tensor> {
+    pub fn max_of(&self, axes: Option<&[i64]>, keepdim: bool, taken: &Masked) -> Result<Tensor> {
         match taken.is_plain() || self.dtype().is_complex() {
             true => self.max(axes, keepdim),
             false => self.extremum_of("max", Monoid::Max, axes, keepdim, taken, |a, b| a.maximum(b)),
@@ -45,7 +45,7 @@ impl Tensor {
     }
 
     /// [`Tensor::min`] of elements that are taken; with an initial value there may be none.
-    pub fn min_of(&self, axes: Option<&[i64]>, keepdim: bool, taken: &Taken) -> Result<Tensor> {
+    pub fn min_of(&self, axes: Option<&[i64]>, keepdim: bool, taken: &Masked) -> Result<Tensor> {
         match taken.is_plain() || self.dtype().is_complex() {
             true => self.min(axes, keepdim),
             false => self.extremum_of("min", Monoid::Min, axes, keepdim, taken, |a, b| a.minimum(b)),
@@ -53,22 +53,22 @@ impl Tensor {
     }
 
     /// [`Tensor::any`] of elements that are taken.
-    pub fn any_of(&self, axes: Option<&[i64]>, keepdim: bool, taken: &Taken) -> Result<Tensor> {
+    pub fn any_of(&self, axes: Option<&[i64]>, keepdim: bool, taken: &Masked) -> Result<Tensor> {
         self.to_bool()?.masked("any", taken, false)?.any(axes, keepdim)
     }
 
     /// [`Tensor::all`] of elements that are taken.
-    pub fn all_of(&self, axes: Option<&[i64]>, keepdim: bool, taken: &Taken) -> Result<Tensor> {
+    pub fn all_of(&self, axes: Option<&[i64]>, keepdim: bool, taken: &Masked) -> Result<Tensor> {
         self.to_bool()?.masked("all", taken, true)?.all(axes, keepdim)
     }
 
     /// [`Tensor::logsumexp`] of elements that are taken; -inf of none.
-    pub fn logsumexp_of(&self, axes: Option<&[i64]>, keepdim: bool, taken: &Taken) -> Result<Tensor> {
+    pub fn logsumexp_of(&self, axes: Option<&[i64]>, keepdim: bool, taken: &Masked) -> Result<Tensor> {
         self.as_float()?.masked("logsumexp", taken, f64::NEG_INFINITY)?.logsumexp(axes, keepdim)
     }
 
     /// [`Tensor::mean`] of elements that are taken; NaN of none.
-    pub fn mean_of(&self, axes: Option<&[i64]>, keepdim: bool, taken: &Taken) -> Result<Tensor> {
+    pub fn mean_of(&self, axes: Option<&[i64]>, keepdim: bool, taken: &Masked) -> Result<Tensor> {
         let Some(only) = taken.mask("mean", self)? else { return self.mean(axes, keepdim) };
         let x = self.as_float()?;
         let wide = x.widened()?;
@@ -77,7 +77,7 @@ impl Tensor {
     }
 
     /// [`Tensor::var`] of elements that are taken.
-    pub fn var_of(&self, axes: Option<&[i64]>, correction: f64, keepdim: bool, taken: &Taken) -> Result<Tensor> {
+    pub fn var_of(&self, axes: Option<&[i64]>, correction: f64, keepdim: bool, taken: &Masked) -> Result<Tensor> {
         let Some(only) = taken.mask("var", self)? else { return self.var(axes, correction, keepdim) };
         let x = self.as_float()?;
         let wide = x.widened()?;
@@ -87,12 +87,12 @@ impl Tensor {
     }
 
     /// [`Tensor::std`] of elements that are taken.
-    pub fn std_of(&self, axes: Option<&[i64]>, correction: f64, keepdim: bool, taken: &Taken) -> Result<Tensor> {
+    pub fn std_of(&self, axes: Option<&[i64]>, correction: f64, keepdim: bool, taken: &Masked) -> Result<Tensor> {
         self.deviation(|x| x.var_of(axes, correction, keepdim, taken))
     }
 
     /// `identity` in the places of elements that are not taken.
-    fn masked(&self, op: &'static str, taken: &Taken, identity: impl Into<Operand>) -> Result<Tensor> {
+    fn masked(&self, op: &'static str, taken: &Masked, identity: impl Into<Operand>) -> Result<Tensor> {
         match taken.mask(op, self)? {
             Some(only) => Tensor::select(&only, self, identity),
             None => Ok(Tensor::from_uop(self.uop())),
@@ -105,7 +105,7 @@ impl Tensor {
         by: Monoid,
         axes: Option<&[i64]>,
         keepdim: bool,
-        taken: &Taken,
+        taken: &Masked,
         both: impl FnOnce(&Tensor, Tensor) -> Result<Tensor>,
     ) -> Result<Tensor> {
         let Some(initial) = taken.initial_in(op, self)? else {
@@ -121,7 +121,7 @@ impl Tensor {
     }
 }
 
-impl Taken {
+impl Masked {
     /// The bools in the shape of what they choose of.
     fn mask(&self, op: &'static str, x: &Tensor) -> Result<Option<Tensor>> {
         let Some(only) = &self.only else { return Ok(None) };

@@ -21,8 +21,7 @@ use svod_runtime::{Memory, PrepareConfig};
 
 use crate::error::{ErrorKind, Result};
 use crate::kept::{SHARE, SMALL, bytes, is_open, lasts, passes};
-use crate::realize::realize_beside;
-use crate::realize::viewed;
+use crate::realize::{realize_beside, viewed};
 use crate::sources;
 use crate::tensor::Tensor;
 

@@ -156,7 +156,8 @@ class MultiheadAttention(Module):
         added: list[tuple[Tensor, Tensor]] = []
         if self.bias_k is not None and self.bias_v is not None:
             learned = (bias.reshape(1, heads, 1, features) for bias in (self.bias_k, self.bias_v))
-            added.append(tuple(x.expand(batch, heads, 1, features) for x in learned))  # type: ignore[arg-type]
+            key, value = (one.expand(batch, heads, 1, features) for one in learned)
+            added.append((key, value))
         if self.add_zero_attn:
             none = zeros((batch, heads, 1, features), dtype=k.dtype)
             added.append((none, none))

@@ -110,7 +110,7 @@ class Model:
         return Model(self._model, self._path)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Model:
-        return Model(self._model, self._path)
+        return self.__copy__()
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._path is None:

@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyInt, PySequence};
 use svod_dtype::DType;
-use svod_tensor::{Running, Taken, Tensor, TensorError};
+use svod_tensor::{Masked, Running, Tensor, TensorError};
 
 use super::pair::{Pair, pair};
 use super::{Made, MadeAny, PyTensor};
@@ -330,8 +330,8 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 }
 
 /// What a fold is of, as NumPy's `where` and `initial` say it.
-fn taken(only: Option<AnyTensor>, initial: Option<AnyOperand>) -> Taken {
-    Taken { only: only.map(|only| only.0), initial: initial.map(|initial| initial.0) }
+fn taken(only: Option<AnyTensor>, initial: Option<AnyOperand>) -> Masked {
+    Masked { only: only.map(|only| only.0), initial: initial.map(|initial| initial.0) }
 }
 
 /// One tensor, where other arguments give a pair.
