@@ -1,19 +1,20 @@
 """Functions of each element.
 
 Those with several roundings compute in `float64`, so that the result in a narrower type is the nearest number or a
-neighbour of it. Derivatives follow from the operations: signs are taken off by `where`, which has the derivative of an
-odd function at 0, and what overflows or is not defined is kept from the branch that is not taken.
+neighbour of it; a few of them in `float32`, where the result stays within two units in the last place. Derivatives
+follow from the operations: signs are taken off by `where`, which has the derivative of an odd function at 0, and what
+overflows or is not defined is kept from the branch that is not taken.
 """
 
 from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import CodeType
 from typing import Any
 
-from svod._svod import DTypeError, Tensor, _may_be_differentiated, _operands, _template, float32, float64, where
+from svod._svod import DType, DTypeError, Tensor, _may_be_differentiated, _operands, _template, float32, float64, where
 
 __all__ = [
     "acos",
@@ -76,6 +77,23 @@ _LOG1P = (
     -4.011301533241113e-13,
     6.485890543366847e-14,
 )
+# Coefficients of powers of x, the constant one first, to the digits of `float32`: `acosh(1 + x) / sqrt(2 x)` from 0 to
+# 1, and of x², `(sinh(x) - x) / x³`, from 0 to 1.
+_ACOSH = (
+    1.0,
+    -0.0833333328816737,
+    0.018749984713533622,
+    -0.005580155075175267,
+    0.0018975013639786747,
+    -0.0006937104900745942,
+    0.00025775315105117406,
+    -8.770820873507876e-05,
+    2.2567319193647502e-05,
+    -3.0404390283263117e-06,
+)
+_SINH = (1 / 6, 1 / 120, 1 / 5040, 1 / 362880)
+# Near a multiple of log 2, with an exponential that `float32` has, too.
+_LESS = 1907870 / 2**17
 # What functions are, by their code and the type of their operands.
 _templates: dict[tuple[CodeType, str], Callable[..., Tensor]] = {}
 
@@ -110,9 +128,14 @@ def acosh(x: Tensor, /) -> Tensor:
         return where(x > _LARGE, x.log() + math.log(2), usual)
 
     def narrow(x: Tensor) -> Tensor:
-        return where(x < 1, math.nan, (x + (x * x - 1).sqrt()).log())
+        # Near 1 by the root that it begins with; else by its logarithm, of numbers whose squares are finite.
+        above, near = x - 1, x < 2
+        root = (where(near, above, 1.0) * 2).sqrt() * _horner(_ACOSH, where(near, above, 1.0))
+        far = where(near, 2.0, x.clamp(max=_LARGE))
+        logarithm = (far + ((far - 1) * (far + 1)).sqrt()).log()
+        return where(near, root, where(x > _LARGE, x.log() + math.log(2), logarithm))
 
-    return _elementary("acosh", compute, x, narrow)
+    return _elementary("acosh", compute, x, narrow, float32)
 
 
 def asin(x: Tensor, /) -> Tensor:
@@ -133,20 +156,15 @@ def asinh(x: Tensor, /) -> Tensor:
     [0.0]
     """
 
-    def compute(a: Tensor) -> Tensor:
+    def compute(x: Tensor) -> Tensor:
+        a = _magnitude(x)
         small = a.clamp(max=_LARGE)
         square = small * small
         usual = (small + square / (1 + (1 + square).sqrt())).log1p()
-        return where(a > _LARGE, a.clamp(min=_LARGE).log() + math.log(2), usual)
-
-    def narrow(x: Tensor) -> Tensor:
-        a, square = _magnitude(x), x * x
-        usual = (a + (square + 1).sqrt()).log()
-        # By the series, where digits of a logarithm near 0 cancel.
-        value = where(a < 1e-3, a - a * square * (1 / 6 - square * (3 / 40)), usual)
+        value = where(a > _LARGE, a.clamp(min=_LARGE).log() + math.log(2), usual)
         return where(signbit(x), -value, value)
 
-    return _elementary("asinh", lambda x: _odd(compute, x), x, narrow)
+    return _elementary("asinh", compute, x, compute, float32)
 
 
 def atan2(x1: Any, x2: Any, /) -> Tensor:
@@ -275,11 +293,7 @@ def hypot(x1: Any, x2: Any, /) -> Tensor:
         ratio = less / where((more == 0) | more.isinf(), 1.0, more)
         return where(a.isinf() | b.isinf(), math.inf, more * (1 + ratio * ratio).sqrt())
 
-    def narrow(a: Tensor, b: Tensor) -> Tensor:
-        square = a * a + b * b
-        return where(a.isinf() | b.isinf(), math.inf, where(square == 0, 0.0, where(square == 0, 1.0, square).sqrt()))
-
-    return _in_double("hypot", compute, x1, x2, narrow=narrow)
+    return _in_double("hypot", compute, x1, x2, narrow=compute, within=float32)
 
 
 def logaddexp(x1: Any, x2: Any, /) -> Tensor:
@@ -352,12 +366,19 @@ def sinh(x: Tensor, /) -> Tensor:
         return where(a > 700, half / 2 * half, (less + less / (less + 1)) / 2)
 
     def narrow(x: Tensor) -> Tensor:
-        power, square = x.exp(), x * x
+        a = _magnitude(x)
         # By the series, where digits of a difference cancel.
-        small = x * (1 + square * (1 / 6 + square * (1 / 120 + square * (1 / 5040))))
-        return where(square < 0.01, small, (power - 1 / power) / 2)
+        small = a.clamp(max=1)
+        square = small * small
+        series = small + small * square * _horner(_SINH, square)
+        # The exponential overflows before the function does: of less, by a difference that is exact.
+        large = a > 88
+        power = where(large, a - _LESS, a).exp()
+        usual = power * where(large, math.exp(_LESS) / 2, 0.5) - where(large, 0.0, 0.5 / power)
+        value = where(a < 1, series, usual)
+        return where(signbit(x), -value, value)
 
-    return _elementary("sinh", lambda x: _odd(compute, x), x, narrow)
+    return _elementary("sinh", lambda x: _odd(compute, x), x, narrow, float32)
 
 
 def _floats(function: str, *operands: Any) -> list[Tensor]:
@@ -375,20 +396,24 @@ def _as_float(operand: Any) -> Any:
 
 
 def _in_double(
-    function: str, compute: Callable[..., Tensor], *operands: Any, narrow: Callable[..., Tensor] | None = None
+    function: str,
+    compute: Callable[..., Tensor],
+    *operands: Any,
+    narrow: Callable[..., Tensor] | None = None,
+    within: DType = float64,
 ) -> Tensor:
     """What a function computes of real numbers in double precision, in the type in which its operands meet.
 
-    By `narrow`, if that is given, where the type is a narrower one: it may lose digits that such a type does not show,
-    and need not take care of numbers that it does not hold.
+    By `narrow`, if that is given, where the type is a narrower one, in the type `within`: it may lose digits that such
+    a type does not show, and need not take care of numbers that it does not hold.
     """
     tensors = _floats(function, *operands)
     dtype = tensors[0].dtype
     if narrow is None or dtype == float64:
-        narrow = compute
+        narrow, within = compute, float64
 
     def whole(*tensors: Tensor) -> Tensor:
-        return narrow(*(one.cast(float64) for one in tensors)).cast(dtype)
+        return narrow(*(one.cast(within) for one in tensors)).cast(dtype)
 
     # What is made by code alone is the same for all operands of a type.
     if narrow.__closure__ is not None:
@@ -401,10 +426,16 @@ def _in_double(
 
 
 def _elementary(
-    name: str, compute: Callable[[Tensor], Tensor], x: Tensor, narrow: Callable[[Tensor], Tensor] | None = None
+    name: str,
+    compute: Callable[[Tensor], Tensor],
+    x: Tensor,
+    narrow: Callable[[Tensor], Tensor] | None = None,
+    within: DType = float64,
 ) -> Tensor:
     """A function that is computed so of real numbers; of complex ones it has branch cuts, which the core knows."""
-    return x._complex_function(name) if x.dtype.is_complex else _in_double(name, compute, x, narrow=narrow)
+    if x.dtype.is_complex:
+        return x._complex_function(name)
+    return _in_double(name, compute, x, narrow=narrow, within=within)
 
 
 def _asin(x: Tensor) -> Tensor:
@@ -447,7 +478,12 @@ _of_powers: Callable[[tuple[float, ...], float], list[float]] = functools.cache(
 
 def _powers(coefficients: tuple[float, ...], t: Tensor, least: float = 1e-10) -> Tensor:
     """A sum of Chebyshev polynomials to an error that narrow types do not show, by Horner's rule."""
-    *lower, highest = _of_powers(coefficients, least)
+    return _horner(_of_powers(coefficients, least), t)
+
+
+def _horner(coefficients: Sequence[float], t: Tensor) -> Tensor:
+    """The polynomial of t with these coefficients, the constant one first, by Horner's rule."""
+    *lower, highest = coefficients
     value: Any = highest
     for coefficient in reversed(lower):
         value = value * t + coefficient

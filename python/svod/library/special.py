@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from svod._svod import Tensor, float32, float64, where
-from svod.library.elementwise import _floats, _in_double, _magnitude, _powers, signbit
+from svod.library.elementwise import _floats, _horner, _in_double, _magnitude, _powers, signbit
 
 __all__ = ["digamma", "erfc", "erfinv", "i0", "lgamma", "xlogy"]
 
@@ -42,22 +42,21 @@ _ERFC = (
     -1.7019328812344317e-15,
     1.387358712117345e-17,
 )
-# `erfinv(x) / x` by `w / 2.5 - 1`, `w = -log(1 - x²)`, where that is below 5; else by its root, from √5 to √17.5.
+# `erfinv(x) / x` by powers of `w = -log(1 - x²)`, where that is below 5; else by Chebyshev polynomials of its root,
+# from √5 to √17.5.
 _ERFINV_CENTER = (
-    1.4912989404744903,
-    0.6017563034108301,
-    -0.009170559500080984,
-    -0.004962635326766218,
-    0.0009153796700077699,
-    -3.889562756853593e-06,
-    -2.4202599405258595e-05,
-    3.2665715927038264e-06,
-    2.7758889808104926e-07,
-    -1.302336301023388e-07,
-    8.104643276496403e-09,
-    2.862438659434474e-09,
-    -5.975091355026052e-10,
-    -1.222294265801338e-11,
+    0.8862269260168479,
+    0.2320136346179964,
+    0.01154963898847799,
+    -0.002336173097693737,
+    -0.0001260762890694712,
+    4.4533840352536996e-05,
+    3.3499197062873127e-06,
+    -1.524061609938275e-06,
+    6.609612160007049e-08,
+    2.0530160844806366e-08,
+    -2.9457577150167597e-09,
+    1.2294081682020114e-10,
 )
 _ERFINV_TAIL = (
     3.04737243747281,
@@ -213,17 +212,17 @@ def erfinv(x: Tensor, /) -> Tensor:
     def narrow(x: Tensor) -> Tensor:
         a = x.abs()
         inside = where(a < 1, x, 0.5)
-        # The product is exact, but where it is nearly 1: digits of its logarithm that are lost there change nothing.
+        # Where digits of the product are lost, its logarithm does not show it.
         logarithm = -((1 - inside) * (1 + inside)).log()
-        center = _powers(_ERFINV_CENTER, logarithm.clamp(max=5.0) * 0.4 - 1)
+        center = _horner(_ERFINV_CENTER, logarithm.clamp(max=5.0))
         # From the root of 5 to that of 17.5, at which `float32` has no more numbers below 1.
-        tail = _powers(_ERFINV_TAIL, (logarithm.clamp(min=5.0).sqrt() - _ERFINV_MIDDLE) * (1 / _ERFINV_REACH))
-        y = inside * where(logarithm < 5, center, tail)
+        root = (logarithm.clamp(min=5.0).sqrt() - _ERFINV_MIDDLE) * (1 / _ERFINV_REACH)
+        y = inside * where(logarithm < 5, center, _powers(_ERFINV_TAIL, root, 1e-8))
         # Infinite with an infinite slope.
         end = x / (1 - where(a == 1, a, 0.0))
         return where(a < 1, y, where(a == 1, end, math.nan))
 
-    return _in_double("erfinv", compute, x, narrow=narrow)
+    return _in_double("erfinv", compute, x, narrow=narrow, within=float32)
 
 
 def i0(x: Tensor, /) -> Tensor:
