@@ -75,11 +75,17 @@ def test_results_are_of_the_declared_type(body: str, told: str) -> None:
 
 @pytest.mark.parametrize("declared", ["9", "2, 2", "4, 1"])
 def test_results_are_of_the_declared_extents(declared: str) -> None:
-    model = load(f"f (float[4] x) => (float[{declared}] y) {{ y = Neg(x) }}")
     with pytest.raises(svod.FormatError, match=r"output 'y' is declared .*, but is float32\[4\]"):
-        model(np.ones(4, np.float32))
-    with pytest.raises(svod.FormatError, match="output 'y' is declared"):
-        model.prepare()
+        load(f"f (float[4] x) => (float[{declared}] y) {{ y = Neg(x) }}")
+
+
+def test_extents_that_no_call_could_have_are_an_error_at_load() -> None:
+    with pytest.raises(svod.ShapeError, match=r"node 1 \(MatMul\)"):
+        load("f (float[3, 4] x, float[5, 6] z) => (float[3, 6] y) { h = Neg(x) y = MatMul(h, z) }")
+    # What elements decide is known in a call only.
+    model = load("f (float[4] x, int64[2] s) => (float[2, 2] y) { y = Reshape(x, s) }")
+    assert model(np.ones(4, np.float32), np.array([2, 2]))[0].shape == (2, 2)
+    load("f (float[n, 4] x, float[5, m] z) => (float[n, m] y) { y = MatMul(x, z) }")
 
 
 def test_types_are_known_inside_of_branches() -> None:
@@ -104,6 +110,35 @@ def test_a_product_of_vectors_is_no_gemm() -> None:
 )
 def test_what_is_larger_than_memory_names_the_node(node: str) -> None:
     op = node.split("(")[0]
-    model = load(f"f (float[1] x) => (float[a] y) {{ n = Constant<value_ints = [{2**62}]>() y = {node} }}")
     with pytest.raises(svod.Error, match=rf"node 1 \({op}\)"):
+        load(f"f (float[1] x) => (float[a] y) {{ n = Constant<value_ints = [{2**62}]>() y = {node} }}")
+    # Less than addresses can tell, more than there is.
+    model = load(f"f (float[1] x) => (float[a] y) {{ n = Constant<value_ints = [{2**40}]>() y = {node} }}")
+    with pytest.raises(svod.OutOfMemoryError, match=rf"node 1 \({op}\), which gives float32\[{2**40}\]"):
         model(np.ones(1, np.float32))
+    model = load(f"f (float[m] x, int64[1] n) => (float[a] y) {{ y = {node} }}")
+    with pytest.raises(svod.OutOfMemoryError, match=rf"node 0 \({op}\), which gives"):
+        model(np.ones(1, np.float32), np.array([2**40]))
+
+
+@pytest.mark.parametrize("length", ["5", "n"])
+@pytest.mark.parametrize("index", ["i", "k"])
+def test_an_index_out_of_range_names_the_node(length: str, index: str) -> None:
+    """Whatever computes it; where a name tells the extent, what counts is what it is in the call."""
+    body = f"k = Sub(i, j) g = Gather(x, {index}) y = Neg(g)"
+    model = load(f"f (float[{length}] x, int64[2] i, int64[2] j) => (float[2] y) {{ {body} }}")
+    x, zeros = np.arange(5, dtype=np.float32), np.zeros(2, np.int64)
+    assert model(x, np.array([4, -5]), zeros)[0].tolist() == [-4, 0]
+    for wrong in (5, 6, 7, 99, -6):
+        with pytest.raises(svod.IndexError, match=r"node 1 \(Gather\).*out of range for axis 0"):
+            model(x, np.array([0, wrong]), zeros)
+
+
+@pytest.mark.parametrize("length", ["5", "n"])
+def test_an_index_of_the_model_itself_is_looked_at(length: str) -> None:
+    text = f"f (float[{length}] x) => (float[2] y) <int64[2] i = {{1, 4}}> {{ y = Gather(x, i) }}"
+    model = load(text)
+    assert model(np.arange(5, dtype=np.float32))[0].tolist() == [1, 4]
+    if length == "n":
+        with pytest.raises(svod.IndexError, match=r"node 0 \(Gather\)"):
+            model(np.arange(4, dtype=np.float32))

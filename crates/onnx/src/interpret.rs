@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use rustc_hash::FxHashMap;
 use svod_device::{DeviceError, DeviceSpec};
-use svod_tensor::Size;
+use svod_tensor::{Origin, Size};
 
 use crate::call::{Call, Outcome};
 use crate::error::{Fault, OnnxError, Result};
@@ -88,6 +88,11 @@ fn steps(nodes: &[Node], scope: &Scope<'_>) -> Result<()> {
                 node: format!("{}, which gives {shape}", node.title),
                 source: Box::new(Fault::Tensor(error.into())),
             });
+        }
+        // What is said of these later names the node.
+        let origin = Origin::of_node(&format!("node {}", node.title));
+        for tensor in results.iter().filter_map(Value::as_tensor).filter(|tensor| tensor.wants_origin()) {
+            tensor.set_origin(&origin);
         }
         let named = node.outputs.iter().cloned().zip(results).filter(|(name, _)| !name.is_empty());
         scope.values.borrow_mut().extend(named);

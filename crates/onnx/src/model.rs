@@ -99,7 +99,9 @@ impl Model {
             ports.append(&mut defaults);
         }
         let outputs = graph.output.iter().map(Port::of).collect();
-        Ok(Model::of(ports, required, outputs, built))
+        let model = Model::of(ports, required, outputs, built);
+        Prepared::check(&model)?;
+        Ok(model)
     }
 
     fn of(ports: Vec<Port>, required: usize, outputs: Vec<Port>, graph: Graph) -> Model {

@@ -8,15 +8,16 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use svod_device::DeviceSpec;
+use svod_device::{DeviceError, DeviceSpec};
 use svod_dtype::DType;
+use svod_ir::graph::Graph;
 use svod_tensor::{
-    Content, Draws, Facts, Feed, Plan, PrepareConfig, Size, SizeValues, Tensor, TensorError, Trace, Variable,
+    Content, Draws, Facts, Feed, Plan, PrepareConfig, Size, SizeValues, Tensor, TensorError, Trace, UOp, Variable,
 };
 
-use crate::error::{OnnxError, Result};
+use crate::error::{Fault, OnnxError, Result};
 use crate::interpret;
-use crate::model::{Extent, Model};
+use crate::model::{Extent, Model, Port};
 use crate::value::Value;
 
 /// The plans of a model, the one used last in front.
@@ -56,7 +57,17 @@ pub(crate) struct Prepared {
     draws: Draws,
     /// None of a graph that depends on nothing.
     plan: Option<Plan>,
+    /// What the plan computes, as the graph has it.
+    roots: Vec<UOp>,
     results: Vec<Found>,
+}
+
+/// A graph with placeholders for those inputs that are not constants.
+struct Traced {
+    placeholders: Vec<Tensor>,
+    /// Type and extents of each input, by number or by variable.
+    kinds: Vec<Kind<Size>>,
+    results: Vec<Value>,
 }
 
 /// Where a result is.
@@ -111,8 +122,39 @@ fn stepwise(model: &Model, given: &[Given]) -> Result<Vec<Value>> {
     let results = interpret::run(model.graph(), given.iter().map(|g| g.value.clone()).collect())?;
     let mut tensors = Vec::new();
     results.iter().for_each(|value| collect(value, &mut tensors));
-    Tensor::realize_batch(&tensors.iter().collect::<Vec<_>>())?;
+    let roots: Vec<UOp> = tensors.iter().map(Tensor::uop).collect();
+    let computed = Tensor::realize_batch(&tensors.iter().collect::<Vec<_>>());
+    computed.map_err(|error| at_largest(error.into(), &roots))?;
     Ok(results)
+}
+
+/// An error of memory that cannot be had, with the node whose result is the largest that is part of it: memory is had for
+/// a whole plan, whose kernels have no nodes.
+fn at_largest(error: OnnxError, roots: &[UOp]) -> OnnxError {
+    let OnnxError::Tensor(source) = error else { return error };
+    let (TensorError::Runtime(svod_runtime::Error::OutOfMemory { bytes, .. })
+    | TensorError::Device(DeviceError::OutOfMemory { bytes, .. })) = &*source
+    else {
+        return OnnxError::Tensor(source);
+    };
+    let graph = Graph::new(roots);
+    let size = |node: &UOp| {
+        let extents = node.shape().iter().map(|n| n.upper_bound().unwrap_or(i64::MAX));
+        usize::try_from(extents.fold(node.dtype().bytes() as i64, i64::saturating_mul)).ok()
+    };
+    let fitting = graph.nodes().iter().filter_map(|node| Some((size(node).filter(|own| own <= bytes)?, node)));
+    let largest = fitting.filter(|(_, node)| node.origin().is_some()).rev().max_by_key(|(own, _)| *own);
+    match largest.and_then(|(_, node)| Some((node.origin()?.to_string(), node))) {
+        Some((origin, node)) => OnnxError::Node {
+            node: format!(
+                "{}, which gives {}",
+                origin.trim_start_matches("node "),
+                Tensor::from_uop(node.clone()).described()
+            ),
+            source: Box::new(Fault::Tensor(*source)),
+        },
+        None => OnnxError::Tensor(source),
+    }
 }
 
 fn collect(value: &Value, tensors: &mut Vec<Tensor>) {
@@ -210,7 +252,8 @@ impl Prepared {
         let mut facts = Facts::default();
         for _ in 0..MOST_TRACES.max(kinds.len() + 2) {
             let trace = Trace::of_function(symbols.values(), facts.clone(), Vec::new());
-            let error = match Prepared::traced(model, kinds, &fixed, &symbols, &trace) {
+            let traced = Prepared::traced(model, kinds, &fixed, &symbols, &trace);
+            let error = match traced.and_then(|traced| Prepared::of(traced, &fixed, &trace)) {
                 Ok(prepared) => return Ok(prepared),
                 Err(error) => error,
             };
@@ -248,7 +291,7 @@ impl Prepared {
         fixed: &[Option<Vec<u8>>],
         symbols: &Symbols,
         trace: &Trace,
-    ) -> Result<Prepared> {
+    ) -> Result<Traced> {
         let (mut placeholders, mut values, mut shapes) = (Vec::new(), Vec::new(), Vec::new());
         for (at, port) in model.inputs().iter().enumerate() {
             let (dtype, extents) = &kinds[at];
@@ -268,19 +311,40 @@ impl Prepared {
         if fixed.iter().all(Option::is_none) {
             model.check_results(&results)?;
         }
+        Ok(Traced { placeholders, kinds: shapes, results })
+    }
+
+    /// An error of a model that computes nothing of inputs as it declares them, or no results as it declares these: as far as
+    /// all extents of its inputs are numbers, and their elements do not matter.
+    pub fn check(model: &Model) -> Result<()> {
+        let number = |extent: &Extent| if let Extent::Known(n) = extent { Some(*n) } else { None };
+        let kind = |port: &Port| Some((port.dtype?, port.shape.as_ref()?.iter().map(number).collect::<Option<_>>()?));
+        let Some(kinds) = model.inputs().iter().map(kind).collect::<Option<Vec<_>>>() else { return Ok(()) };
+        let symbols = Symbols::default();
+        let trace = Trace::of_function(symbols.values(), Facts::default(), Vec::new());
+        match Prepared::traced(model, &kinds, &vec![None; kinds.len()], &symbols, &trace) {
+            Err(error) if !asks_for_elements(&error) => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    fn of(traced: Traced, fixed: &[Option<Vec<u8>>], trace: &Trace) -> Result<Prepared> {
+        let Traced { placeholders, kinds, results } = traced;
         let (draws, states) = trace.draws();
         let mut outputs = Vec::new();
         let results = results.iter().map(|value| found(value, &mut outputs)).collect::<Result<Vec<_>>>()?;
+        let roots: Vec<UOp> = outputs.iter().map(Tensor::uop).collect();
         let plan = match outputs.is_empty() {
             true => None,
             false => {
                 let states: Vec<Tensor> = states.into_iter().map(Tensor::from_uop).collect();
                 let inputs: Vec<&Tensor> = placeholders.iter().chain(&states).collect();
                 let outputs: Vec<&Tensor> = outputs.iter().collect();
-                Some(Tensor::prepare_batch_with_unused(&outputs, &inputs, &PrepareConfig::current())?)
+                let plan = Tensor::prepare_batch_with_unused(&outputs, &inputs, &PrepareConfig::current());
+                Some(plan.map_err(|error| at_largest(error.into(), &roots))?)
             }
         };
-        Ok(Prepared { kinds: shapes, fixed: fixed.to_vec(), facts: trace.told(), draws, plan, results })
+        Ok(Prepared { kinds, fixed: fixed.to_vec(), facts: trace.told(), draws, plan, roots, results })
     }
 
     /// Whether it computes a call with these inputs.
@@ -319,7 +383,8 @@ impl Prepared {
                 inputs.extend(self.draws.take()?);
                 let contents: Vec<Content> = inputs.iter().map(Content::Tensor).collect();
                 let call = |feeds: &[Feed], variables: &[(&str, i64)]| plan.call_feeds(feeds, variables);
-                plan.feeding("execute", 0, &contents, &[], call)?
+                let done = plan.feeding("execute", 0, &contents, &[], call);
+                done.map_err(|error| at_largest(error.into(), &self.roots))?
             }
         };
         Ok(self.results.iter().map(|found| found.value(&outputs)).collect())
@@ -337,7 +402,7 @@ fn found(value: &Value, outputs: &mut Vec<Tensor>) -> Result<Found> {
             let is_open = tensor.traced_from().is_some() || has_variables || depends_on_sizes(value);
             match is_open {
                 false => {
-                    tensor.realize()?;
+                    tensor.realize().map_err(|error| at_largest(error.into(), &[tensor.uop()]))?;
                     // A handle of its own for each call, whose results may be assigned to.
                     Found::Constant(Value::Constant(tensor.uop()))
                 }

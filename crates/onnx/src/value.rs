@@ -95,6 +95,11 @@ impl Value {
         Ok(Value::Constant(tensor.uop()))
     }
 
+    /// The tensor of a value that is computed.
+    pub fn as_tensor(&self) -> Option<&Tensor> {
+        if let Value::Tensor(tensor) = self { Some(tensor) } else { None }
+    }
+
     /// The tensor.
     ///
     /// # Errors

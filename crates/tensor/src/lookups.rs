@@ -94,15 +94,19 @@ impl Lookups {
             if let Some((at, wraps)) = origin(graph, sources[1])
                 && let Op::Leaf(leaf) = graph.nodes()[at as usize].op()
             {
-                if let Some(slot) = inputs.iter().position(|l| l == leaf) {
+                let slot = inputs.iter().position(|l| l == leaf);
+                let is_value = slot.is_none() && is_known(leaf) && !is_body;
+                if let Some(slot) = slot {
                     let of_input = Given { slot, lookup: lookup(wraps), flag: None };
-                    if leaf.data().device().is_host() {
-                        lookups.inputs.push(of_input);
-                        continue;
+                    match leaf.data().device().is_host() {
+                        true => lookups.inputs.push(of_input),
+                        false => given = Some(of_input),
                     }
-                    given = Some(of_input);
-                } else if is_known(leaf) && !is_body {
+                } else if is_value {
                     lookup(wraps).check(extremes::of_leaf(leaf)?.into_iter().flatten())?;
+                }
+                // How large a dimension is that a variable tells, only the run knows.
+                if given.is_none() && extent.as_const().is_some() && (slot.is_some() || is_value) {
                     continue;
                 }
             }

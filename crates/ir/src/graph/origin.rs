@@ -6,13 +6,13 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// A line of the user's program, and the part of the model that ran it. Two are equal where these are, whatever is called
-/// there.
+/// A line of the user's program, and the part of the model that ran it; or what a node of a model is called that no
+/// program wrote. Two are equal where these are, whatever is called there.
 #[derive(Clone, Debug)]
 pub struct Origin {
-    /// File name.
+    /// File name; or what the node of a model is called.
     pub file: Arc<str>,
-    /// Line, from 1.
+    /// Line, from 1; 0 of the node of a model.
     pub line: u32,
     /// Path of the module that was called, such as `Bert.layers.0.attention`.
     pub module: Option<Arc<str>>,
@@ -26,6 +26,11 @@ impl Origin {
     /// A line outside of any module.
     pub fn new(file: &str, line: u32) -> Origin {
         Origin { file: file.into(), line, module: None, called: None, is_derivative: false }
+    }
+
+    /// The node of a model, by what messages call it.
+    pub fn of_node(name: &str) -> Origin {
+        Origin::new(name, 0)
     }
 
     fn place(&self) -> (&str, u32, Option<&str>) {
@@ -49,7 +54,10 @@ impl Hash for Origin {
 
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.file, self.line)?;
+        match self.line {
+            0 => f.write_str(&self.file)?,
+            line => write!(f, "{}:{line}", self.file)?,
+        }
         self.module.as_ref().map_or(Ok(()), |module| write!(f, " ({module})"))
     }
 }

@@ -172,8 +172,11 @@ fn origins(item: &Item) -> String {
     format!("{}{more}", origin(first))
 }
 
-/// A line of the program: `model.py:12 (Net.head)`.
+/// A line of the program, `model.py:12 (Net.head)`, or the node of a model.
 pub(super) fn origin(origin: &Origin) -> String {
+    if origin.line == 0 {
+        return origin.to_string();
+    }
     let file = origin.file.rsplit(['/', '\\']).next().unwrap_or_default();
     let module = origin.module.as_ref().map(|m| format!(" ({m})")).unwrap_or_default();
     format!("{file}:{}{module}", origin.line)
