@@ -45,6 +45,29 @@ def test_encoders_compute_what_others_do(name: str) -> None:
     np.testing.assert_allclose(kinds.last_hidden_state, given.last_hidden_state, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("name", ["bert", "bert-words"])
+def test_whether_sentences_follow_each_other(name: str, tmp_path: Path) -> None:
+    """The head of BERT's second task, which files have beside that of its first, or alone."""
+    config = json.loads((FOLDERS / "bert" / "config.json").read_text())
+    heads = ["pooler.", "cls.seq_relationship.", *(["cls.predictions."] if name == "bert-words" else [])]
+    made = svod.models.Bert.from_config(config, heads)
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    names = {"cls": "", "embeddings": "bert.", "encoder": "bert.", "pooler": "bert."}
+    weights = {names[own.split(".")[0]] + own: tensor for own, tensor in made.state_dict().items()}
+    svod.save_safetensors(weights, tmp_path / "model.safetensors")
+    model, ids = svod.models.load(tmp_path), expected("bert")["ids"]
+    given = model(svod.Tensor(ids))
+    wanted = given.pooler_output @ weights["cls.seq_relationship.weight"].mT + weights["cls.seq_relationship.bias"]
+    np.testing.assert_allclose(given.seq_relationship_logits.numpy(), wanted.numpy(), atol=1e-5)
+    assert (given.logits is None) == (name == "bert")
+    transformers = pytest.importorskip("transformers")
+    torch = pytest.importorskip("torch")
+    kind = transformers.BertForNextSentencePrediction if name == "bert" else transformers.BertForPreTraining
+    theirs = kind.from_pretrained(tmp_path)(torch.from_numpy(ids))
+    told = theirs.logits if name == "bert" else theirs.seq_relationship_logits
+    np.testing.assert_allclose(given.seq_relationship_logits.numpy(), told.detach().numpy(), atol=1e-4)
+
+
 @pytest.mark.parametrize("name", DECODERS)
 def test_decoders_compute_what_others_do(name: str) -> None:
     model, wanted = svod.models.load(FOLDERS / name), expected(name)

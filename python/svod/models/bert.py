@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple, Self
 
@@ -21,6 +20,8 @@ class BertOutput(NamedTuple):
     """Of the first token, `(batch, width)`; none where the files have no pooler."""
     logits: Tensor | None
     """Scores of words, `(batch, length, vocabulary)`, or of classes, `(batch, classes)`; none without such a head."""
+    seq_relationship_logits: Tensor | None = None
+    """Of the second sentence following the first, and of its not doing so, `(batch, 2)`; none without that head."""
 
 
 class Embeddings(nn.Module):
@@ -127,10 +128,11 @@ class Predictions(nn.Module):
 
 
 class Heads(nn.Module):
-    """What models that were trained as BERT was have beside the encoder."""
+    """What models that were trained as BERT was have beside the encoder, one or both of them."""
 
-    def __init__(self, config: Config, width: int, eps: float) -> None:
-        self.predictions = Predictions(config, width, eps)
+    def __init__(self, config: Config, width: int, eps: float, parts: Collection[str]) -> None:
+        self.predictions = Predictions(config, width, eps) if "cls.predictions" in parts else None
+        self.seq_relationship = nn.Linear(width, 2) if "cls.seq_relationship" in parts else None
 
 
 class Bert(nn.Module):
@@ -140,27 +142,32 @@ class Bert(nn.Module):
     """
 
     def __init__(self, config: Mapping[str, Any], parts: Collection[str] = ()) -> None:
-        """A model of this configuration; `parts` are names of its heads, `pooler`, `cls`, `classifier`."""
+        """A model of this configuration; `parts` are names of its heads.
+
+        They are `pooler`, `classifier`, `cls.predictions` and `cls.seq_relationship`.
+        """
         told = Config(config)
         told.expect(position_embedding_type="absolute", is_decoder=False, add_cross_attention=False)
         width, eps = told.number("hidden_size"), told.real("layer_norm_eps", 1e-12)
         self.embeddings = Embeddings(told, width, eps)
         self.encoder = Encoder(told, width, eps)
-        self.pooler = Dense(width, width, Tensor.tanh) if "pooler" in parts else None
+        pooled = "pooler" in parts or "cls.seq_relationship" in parts
+        self.pooler = Dense(width, width, Tensor.tanh) if pooled else None
         self.classifier = nn.Linear(width, classes(told)) if "classifier" in parts else None
-        self.cls = Heads(told, width, eps) if "cls" in parts else None
+        self.cls = Heads(told, width, eps, parts) if any(part.startswith("cls.") for part in parts) else None
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any], names: Collection[str] = ()) -> Self:
         """A model of a configuration with random weights; with the heads of which parameters are named."""
-        return cls(config, {name.split(".")[0] for name in names})
+        depths = {name: 2 if name.startswith("cls.") else 1 for name in names}
+        return cls(config, {".".join(name.split(".")[:depth]) for name, depth in depths.items()})
 
     @classmethod
     def own_name(cls, name: str) -> str | None:
         """The name here of a tensor of a file; none for what is no parameter, or another one's."""
         name = name.removeprefix("bert.")
-        # Positions are counted, the table of words is told once, and nothing asks whether sentences follow each other.
-        if name == "embeddings.position_ids" or re.match(r"cls\.(seq_relationship|predictions\.decoder)\.", name):
+        # Positions are counted, and the table of words is told once.
+        if name == "embeddings.position_ids" or name.startswith("cls.predictions.decoder."):
             return None
         return name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
 
@@ -170,12 +177,15 @@ class Bert(nn.Module):
         mask = None if attention_mask is None else (attention_mask != 0)[:, None, None, :]
         x = self.encoder(self.embeddings(input_ids, token_type_ids), mask)
         pooled = None if self.pooler is None else self.pooler(x[:, 0])
-        logits = None
+        logits = follows = None
         if self.cls is not None:
-            logits = self.cls.predictions(x, self.embeddings.word_embeddings.weight)
+            if self.cls.predictions is not None:
+                logits = self.cls.predictions(x, self.embeddings.word_embeddings.weight)
+            if self.cls.seq_relationship is not None and pooled is not None:
+                follows = self.cls.seq_relationship(pooled)
         elif self.classifier is not None:
             logits = self.classifier(x if pooled is None else pooled)
-        return BertOutput(x, pooled, logits)
+        return BertOutput(x, pooled, logits, follows)
 
 
 def classes(config: Config) -> int:
