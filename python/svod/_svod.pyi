@@ -63,6 +63,7 @@ __all__ = [
     "_Before",
     "_Draws",
     "_Facts",
+    "_Kept",
     "_Kinds",
     "_LinAlgError",
     "_OnnxModel",
@@ -70,6 +71,7 @@ __all__ = [
     "_Trace",
     "__version__",
     "_after_fork",
+    "_at_line",
     "_batched",
     "_before_fork",
     "_borrowed",
@@ -502,6 +504,11 @@ class _OnnxModel:
     def plans(self) -> builtins.int: ...
     def run(self, inputs: Sequence[Any]) -> tuple[Any, ...]: ...
     def prepare(self, kinds: Sequence[tuple[_DTypeLike, Sequence[builtins.int | None]]]) -> ExecutionPlan: ...
+
+@final
+class _Kept:
+    def run(self, /, *arrays: _ArrayLike, **variables: builtins.int) -> list[Tensor]:
+        """As `ExecutionPlan.run`, of the other inputs in their order."""
 
 def _borrowed(
     address: builtins.int, shape: Sequence[builtins.int], dtype: _DTypeLike, keep: Any, device: str | None = None
@@ -941,6 +948,9 @@ class ExecutionPlan:
         written: Sequence[tuple[builtins.int, Tensor]],
         **variables: builtins.int,
     ) -> list[Tensor]: ...
+    def _keep(self, tensors: Sequence[Tensor | None]) -> _Kept:
+        """The plan with these tensors as inputs, none where an input is open."""
+
     def run(self, /, *arrays: _ArrayLike, **variables: builtins.int) -> list[Tensor]:
         """Runs the plan on `arrays` (without any, on its own inputs), and gives the outputs as tensors
         of their own, which no later run overwrites. The plan's own inputs, outputs and values of
@@ -4473,6 +4483,7 @@ class Tensor:
     def zero_(self, /) -> Self:
         """Becomes zeros."""
 
+def _at_line(file: str | None, line: builtins.int) -> None: ...
 def _enter_module(path: str) -> None: ...
 def _leave_module() -> None: ...
 def _serve() -> None:

@@ -2,7 +2,9 @@
 
 import copy
 import pickle
+import re
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -299,6 +301,9 @@ def test_what_svod_lacks_runs_in_pytorch_and_is_reported():
         agree(run(x), function(x))
     (fallback,) = [row for row in svod.torch.report() if "cholesky" in row.operation]
     assert fallback.runs == 2 and fallback.places >= 1 and fallback.seconds > 0 and "no rule" in fallback.reason
+    assert re.fullmatch(
+        r"aten.linalg_cholesky_ex.default: 2 runs in PyTorch, .* ms; svod has no rule for it", str(fallback)
+    )
 
 
 def loop(x):
@@ -334,8 +339,11 @@ def test_what_is_no_tensor_of_numbers_runs_in_pytorch(function, x):
         lambda at, w: w.index_select(0, at),
         lambda at, w: w.scatter(0, at.expand(1, 3), 1.0),
         lambda at, w: F.cross_entropy(w[:1], at),
+        lambda at, w: F.embedding_bag(at[None], w, mode="sum"),
+        lambda at, w: w.index_add(0, at, w[:1], alpha=2),
+        lambda at, w: w.index_copy(0, at, w[:1]),
     ],
-    ids=["embedding", "gather", "index_select", "scatter", "cross_entropy"],
+    ids=["embedding", "gather", "index_select", "scatter", "cross_entropy", "embedding_bag", "index_add", "index_copy"],
 )
 def test_indices_do_not_count_from_the_end_where_they_do_not_in_pytorch(strict, function, wrong):
     run, w = torch.compile(function, backend="svod"), torch.randn(3, 3)
@@ -382,11 +390,24 @@ def test_graph_breaks_and_data_that_decides_shapes():
         agree(run(x), function(x))
 
 
-def test_an_index_outside_is_an_index_error():
-    run = torch.compile(lambda x, i: x[i] + 1, backend="svod")
-    with pytest.raises(IndexError):
-        run(torch.ones(3), torch.tensor([5]))
-    assert run(torch.ones(3), torch.tensor([2])).tolist() == [2]
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_an_index_outside_is_an_index_error(dynamic):
+    """Also of an extent that is a variable: what counts is its value in the call, not how far it may go."""
+    run = torch.compile(lambda x, i: x[i] + 1, backend="svod", dynamic=dynamic)
+    for length in (3, 5):
+        assert run(torch.ones(length), torch.tensor([length - 1, 0, 1])).tolist() == [2, 2, 2]
+        for wrong in (length, length + 1, -length - 1, 99):
+            with pytest.raises(IndexError):
+                run(torch.ones(length), torch.tensor([0, wrong, 0]))
+
+
+def test_errors_of_a_call_name_the_line_of_the_model():
+    def looked_up(x, i):
+        return x[i * 2 - i] + 1
+
+    line = looked_up.__code__.co_firstlineno + 1
+    with pytest.raises(IndexError, match=rf"{Path(__file__).name}:{line}"):
+        torch.compile(looked_up, backend="svod")(torch.ones(3), torch.tensor([5]))
 
 
 def test_options():

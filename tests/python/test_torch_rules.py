@@ -51,6 +51,12 @@ CALLS = {
     "addbmm": lambda: (lambda x, y: torch.addbmm(x[:, :3], y[None], y.mT[None], beta=0.5), X, Y),
     "adam's updates": lambda: (lambda x, y: torch.addcdiv(x, y, x.abs() + 1, value=0.1), X, Y),
     "bags": lambda: (lambda w, i: F.embedding_bag(i, w, mode="mean"), X, torch.tensor([[0, 2], [1, 1]])),
+    "bags that are summed": lambda: (lambda w, i: F.embedding_bag(i, w, mode="sum"), X, torch.tensor([[0, 2], [1, 1]])),
+    "bags of several sizes": lambda: (
+        lambda w, i: F.embedding_bag(i, w, torch.tensor([0, 0, 3]), mode="sum"),
+        X,
+        torch.tensor([0, 2, 1, 1, 2]),
+    ),
     "a bilinear form": lambda: (lambda x, y: F.bilinear(x, y, torch.ones(2, 4, 4)), X, Y),
     "signs": lambda: (torch.copysign, X, Y),
     "maxima so far": lambda: (lambda x: torch.cummax(x, 1)[0], X),
@@ -70,6 +76,59 @@ CALLS = {
     "complex matrices": lambda: (lambda z: torch.view_as_real(z @ z.mH), Z),
     "spectra": lambda: (lambda x: torch.fft.irfft(torch.fft.rfft(x, norm="ortho") * 2, n=4), X),
     "spectra along two axes": lambda: (lambda x: torch.fft.fft2(x).abs() + torch.fft.ifft2(x, norm="forward").real, X),
+    "instances without statistics": lambda: (lambda x: F.instance_norm(x, weight=torch.arange(1.0, 4)), IMAGE),
+    "edges that are repeated": lambda: (lambda x: F.pad(x, (2, 1, 0, 3), mode="replicate"), IMAGE),
+    "edges of lines": lambda: (lambda x: F.pad(F.pad(x, (2, 1), mode="replicate"), (1, 3), mode="reflect"), X),
+    "edges of volumes": lambda: (
+        lambda x: F.pad(F.pad(x[None], (2, 1, 0, 3, 1, 1), mode="replicate"), (1, 2, 1, 0, 2, 1), mode="reflect"),
+        IMAGE,
+    ),
+    "edges that are mirrored": lambda: (lambda x: F.pad(x, (2, 1, 0, 3), mode="reflect"), IMAGE),
+    "samples of images": lambda: (
+        lambda x, g: F.grid_sample(x, g, align_corners=False),
+        IMAGE,
+        IMAGE.movedim(1, -1)[..., :2].contiguous(),
+    ),
+    "samples beyond the border": lambda: (
+        lambda x, g: F.grid_sample(x, g, padding_mode="border", align_corners=True),
+        IMAGE,
+        IMAGE.movedim(1, -1)[..., :2].contiguous(),
+    ),
+    "samples of reflections": lambda: (
+        lambda x, g: F.grid_sample(x, g, padding_mode="reflection", align_corners=False),
+        IMAGE,
+        IMAGE.movedim(1, -1)[..., :2].contiguous(),
+    ),
+    "samples by cubics": lambda: (
+        lambda x, g: F.grid_sample(x, g, mode="bicubic", align_corners=False),
+        IMAGE,
+        IMAGE.movedim(1, -1)[..., :2].contiguous(),
+    ),
+    "samples of volumes": lambda: (
+        lambda x, g: F.grid_sample(x[None], g[None], align_corners=False),
+        IMAGE,
+        IMAGE.movedim(1, -1).contiguous(),
+    ),
+    "sums to rows": lambda: (lambda x, y: x.index_add(0, torch.tensor([2, 0, 2]), y, alpha=0.5), X, Y),
+    "sums to columns": lambda: (lambda x, y: x.index_add(1, torch.tensor([3, 0]), y[:, :2]), X, Y),
+    "rows that are written": lambda: (lambda x, y: x.index_copy(0, torch.tensor([2, 0]), y[:2]), X, Y),
+    "rounded as bytes": lambda: (lambda x: torch.fake_quantize_per_tensor_affine(x, 0.013, 3, -128, 127), X),
+    "rounded by channels": lambda: (
+        lambda x: torch.fake_quantize_per_channel_affine(x, x[:, 0].detach().abs(), torch.arange(3).int(), 0, 0, 99),
+        X,
+    ),
+    "rounded by tensors": lambda: (
+        lambda x: torch.fake_quantize_per_tensor_affine(x, torch.tensor(0.1), torch.tensor(2, dtype=torch.int32), 0, 9),
+        X,
+    ),
+    "resized as means": lambda: (
+        lambda x: F.interpolate(x, size=(3, 5), mode="bilinear", antialias=True),
+        IMAGE,
+    ),
+    "resized by cubics as means": lambda: (
+        lambda x: F.interpolate(x, size=(4, 9), mode="bicubic", antialias=True, align_corners=True),
+        IMAGE,
+    ),
     "short-time spectra": lambda: (
         lambda x: torch.stft(x.flatten(), 4, window=torch.hann_window(4), return_complex=True).abs(),
         X,
@@ -83,6 +142,18 @@ def test_values_and_gradients(name, strict):
     check(function, *arguments)
     floats = [one.requires_grad_() if one.is_floating_point() or one.is_complex() else one for one in arguments]
     check(function, *floats)
+
+
+@pytest.mark.parametrize("right", [False, True])
+def test_where_numbers_would_be_put(right, strict):
+    edges, x, y = torch.tensor([-1.0, 0.0, 0.0, 0.7]), X.detach(), Y.detach()
+    rows = x.sort(1)[0]
+    check(lambda x: torch.bucketize(x, edges, right=right), x)
+    check(lambda x: torch.bucketize(x, edges, right=right, out_int32=True), torch.tensor([[0.0], [0.7]]))
+    check(lambda x, y: torch.searchsorted(x, y, right=right), edges, y)
+    check(lambda x, y: torch.searchsorted(x, y, right=right), rows, y)
+    check(lambda x, y: torch.searchsorted(x, y, right=right, sorter=x.argsort()), edges.flip(0), y)
+    check(lambda x: torch.searchsorted(x, 0, right=right), edges)
 
 
 def test_numbers_that_a_graph_holds(strict):

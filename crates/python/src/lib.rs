@@ -101,9 +101,9 @@ mod _svod {
     #[pymodule_export]
     use crate::onnx::{_onnx_operators, PyOnnxModel};
     #[pymodule_export]
-    use crate::origin::{enter_module, leave_module};
+    use crate::origin::{at_line, enter_module, leave_module};
     #[pymodule_export]
-    use crate::plan::{PyInput, PyKernel, PyPlan, PyProfile, PyTiming};
+    use crate::plan::{PyInput, PyKept, PyKernel, PyPlan, PyProfile, PyTiming};
     #[pymodule_export]
     use crate::random::{PyGenerator, get_rng_state, manual_seed, rand, randint, randn, set_rng_state};
     #[pymodule_export]

@@ -34,6 +34,8 @@ static CODES: LazyLock<Mutex<FxHashMap<usize, Code>>> = LazyLock::new(Mutex::def
 thread_local! {
     /// Paths of the modules that are running on this thread, outermost first.
     static MODULES: RefCell<Vec<Arc<str>>> = const { RefCell::new(Vec::new()) };
+    /// The line that is traced on this thread by what another compiler has noted, whatever is running.
+    static LINE: RefCell<Option<(Arc<str>, u32)>> = const { RefCell::new(None) };
     /// The outermost function of the extension that is running on this thread, by the name that users have for it.
     static CALLED: Cell<Option<&'static str>> = const { Cell::new(None) };
 }
@@ -65,6 +67,12 @@ pub fn leave_module() {
     MODULES.with_borrow_mut(|modules| drop(modules.pop()));
 }
 
+/// Says of which line of the user's program operations are until this is called again: of none, of the one that is running.
+#[pyfunction(name = "_at_line", signature = (file, line))]
+pub fn at_line(file: Option<&str>, line: u32) {
+    LINE.set(file.map(|file| (file.into(), line)));
+}
+
 /// Notes for the result of an operation which line called it, unless that is known.
 pub fn note(tensor: &Tensor) {
     if tensor.wants_origin()
@@ -81,6 +89,11 @@ pub fn outside(py: Python<'_>) -> Option<Origin> {
 
 /// The innermost line outside of the package that is running on this thread, and the number of frames inside.
 fn here(py: Python<'_>) -> Option<(Origin, usize)> {
+    if let Some((file, line)) = LINE.with_borrow(Clone::clone) {
+        let module = MODULES.with_borrow(|modules| modules.last().cloned());
+        let called = CALLED.get().map(Arc::from);
+        return Some((Origin { file, line, module, called, is_derivative: false }, 0));
+    }
     // SAFETY: attached; the frame is borrowed from the running thread, which does not return before
     // this function does, and is null where no Python code runs.
     let mut frame = unsafe { Bound::from_borrowed_ptr_or_opt(py, ffi::PyEval_GetFrame().cast()) }?;

@@ -13,7 +13,7 @@ use pyo3::{PyTraverseError, PyVisit};
 use svod_device::DeviceSpec;
 use svod_dtype::DType;
 use svod_runtime::{Feed, PlanKernel, Profile, Timing};
-use svod_tensor::{Content, Plan, Tensor, named};
+use svod_tensor::{Content, KeptInputs, Plan, Tensor, named};
 
 use crate::array::{Held, array_over, bytes_of, dense_for};
 use crate::collect;
@@ -159,6 +159,13 @@ impl PyPlan {
         let (given, variables) = (given(&self.plan, arrays)?, self::variables(variables)?);
         let work = |feeds: &[Feed], variables: &[(&str, i64)]| self.plan.call_feeds(feeds, variables);
         Ok(feeding(py, &self.plan, 0, &given, &variables, work)?.into_iter().map(Into::into).collect())
+    }
+
+    /// The plan with these tensors as inputs, none where an input is open.
+    fn _keep(&self, py: Python<'_>, tensors: Vec<Option<PyRef<'_, PyTensor>>>) -> Result<PyKept> {
+        let tensors: Vec<Option<Tensor>> = tensors.into_iter().map(|t| t.map(|t| t.0.clone())).collect();
+        let kept = allow(py, || self.plan.keep(&tensors.iter().map(Option::as_ref).collect::<Vec<_>>()))?;
+        Ok(PyKept { plan: self.plan.clone(), kept })
     }
 
     /// As `run` on all inputs, in place: `written` are positions of outputs with the tensors that are to stand for them, whose
@@ -354,6 +361,34 @@ impl PyPlan {
         let execution = self.plan.execution();
         let (inputs, outputs) = (self.plan.inputs().len(), self.outputs.len());
         format!("ExecutionPlan({} kernels, {inputs} inputs, {outputs} outputs)", execution.kernels().len())
+    }
+}
+
+/// A plan with some of its inputs given, whose memory each run reads as it is then; made by `ExecutionPlan._keep`.
+#[pyclass(name = "_Kept", module = "svod._svod", frozen)]
+pub struct PyKept {
+    plan: Arc<Plan>,
+    kept: KeptInputs,
+}
+
+#[explained]
+#[pymethods]
+impl PyKept {
+    /// As `ExecutionPlan.run`, of the other inputs in their order.
+    #[pyo3(signature = (*arrays, **variables))]
+    fn run(
+        &self,
+        py: Python<'_>,
+        arrays: &Bound<'_, PyTuple>,
+        variables: Option<&Bound<'_, PyDict>>,
+    ) -> Result<Vec<PyTensor>> {
+        let given = arrays.iter().enumerate();
+        let given = given.map(|(i, value)| Given::new(|| format!("execute: open input {i}"), &value));
+        let (given, variables) = (given.collect::<Result<Vec<_>>>()?, self::variables(variables)?);
+        let contents: Vec<Content> = given.iter().map(Given::content).collect();
+        let work = |feeds: &[Feed], variables: &[(&str, i64)]| self.plan.call_feeds(feeds, variables);
+        let results = allow(py, || self.plan.feeding_beside(&self.kept, &contents, &named(&variables), work))?;
+        Ok(results.into_iter().map(Into::into).collect())
     }
 }
 

@@ -38,6 +38,11 @@ pub enum Content<'a> {
     Tensor(&'a Tensor),
 }
 
+/// Contents of some of a plan's inputs that were looked at once, for runs in which they stay: by input, the memory, which is
+/// read as it is in each run. Made by [`Plan::keep`].
+#[derive(Debug)]
+pub struct KeptInputs(Vec<Option<Arc<Buffer>>>);
+
 /// A content at one moment.
 struct Taken<'a> {
     memory: SmallVec<[Held<'a>; 1]>,
@@ -53,6 +58,16 @@ enum Held<'a> {
     Bytes(&'a [u8]),
     Copy(Vec<u8>),
     Buffer(Arc<Buffer>),
+}
+
+impl Held<'_> {
+    fn feed(&self) -> Feed<'_> {
+        match self {
+            Held::Bytes(bytes) => Feed::Bytes(bytes),
+            Held::Copy(bytes) => Feed::Bytes(bytes),
+            Held::Buffer(buffer) => Feed::Buffer(buffer),
+        }
+    }
 }
 
 impl<'a> Taken<'a> {
@@ -148,12 +163,55 @@ impl Plan {
         for (i, taken) in taken.into_iter().enumerate() {
             held.extend(taken.spread(sharding(i), &values)?);
         }
-        let feed = |held| match held {
-            &Held::Bytes(bytes) => Feed::Bytes(bytes),
-            Held::Copy(bytes) => Feed::Bytes(bytes),
-            Held::Buffer(buffer) => Feed::Buffer(buffer),
+        work(&held.iter().map(Held::feed).collect::<Vec<_>>(), &named(&variables))
+    }
+
+    /// The memory of tensors, by input, which many runs are to be given beside other contents of the other inputs.
+    ///
+    /// # Errors
+    /// A type or extents that do not fit the input, and inputs that are spread over devices or have symbolic extents.
+    pub fn keep(&self, tensors: &[Option<&Tensor>]) -> Result<KeptInputs> {
+        let keep = |(input, tensor): (usize, &Option<&Tensor>)| {
+            let Some(tensor) = tensor else { return Ok(None) };
+            let own = self.inputs().get(input);
+            if own.is_some_and(|own| own.sharding.is_some() || own.shape.iter().any(|n| n.as_const().is_none())) {
+                let message = format!("input {input}, which is spread over devices or has symbolic extents");
+                return Err(TensorError::unsupported("execute", message));
+            }
+            let (buffer, extents) = tensor.snapshot()?;
+            self.variables_of("execute", &[Given { input, dtype: tensor.dtype(), extents: &extents }], &[])?;
+            Ok(Some(buffer))
         };
-        work(&held.iter().map(feed).collect::<Vec<_>>(), &named(&variables))
+        tensors.iter().enumerate().map(keep).collect::<Result<_>>().map(KeptInputs)
+    }
+
+    /// [`Plan::feeding`] with kept inputs, and contents of the others in their order.
+    ///
+    /// # Errors
+    /// Those of [`Plan::feeding`]; also contents that are not as many as there are other inputs.
+    pub fn feeding_beside<T>(
+        &self,
+        kept: &KeptInputs,
+        others: &[Content],
+        variables: &[(&str, i64)],
+        work: impl FnOnce(&[Feed], &[(&str, i64)]) -> Result<T>,
+    ) -> Result<T> {
+        let open: Vec<usize> = (0..kept.0.len()).filter(|i| kept.0[*i].is_none()).collect();
+        if open.len() != others.len() || kept.0.len() != self.inputs().len() {
+            let message = format!("{} inputs are open, but {} are given", open.len(), others.len());
+            return Err(TensorError::value("execute", message));
+        }
+        let taken = others.iter().map(|content| Taken::new(*content, None)).collect::<Result<Vec<_>>>()?;
+        let given = open.iter().zip(&taken);
+        let given: Vec<Given> =
+            given.map(|(input, t)| Given { input: *input, dtype: t.dtype, extents: &t.extents }).collect();
+        let variables = self.variables_of("execute", &given, variables)?;
+        let mut taken = taken.iter().flat_map(|taken| &taken.memory);
+        let mut feeds: Vec<Feed> = Vec::with_capacity(kept.0.len());
+        for own in &kept.0 {
+            feeds.extend(own.as_deref().map(Feed::Buffer).or_else(|| taken.next().map(Held::feed)));
+        }
+        work(&feeds, &named(&variables))
     }
 
     /// Sets an input for later runs, and the variables of its extents.

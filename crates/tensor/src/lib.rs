@@ -105,7 +105,7 @@ pub use conv::Conv;
 pub use create::Element;
 pub use devices::with_default_device;
 pub use error::{ErrorKind, Result, TensorError};
-pub use feeds::{Content, Input};
+pub use feeds::{Content, Input, KeptInputs};
 pub use index::Index;
 pub use linalg::Factor;
 pub use masked::Masked;

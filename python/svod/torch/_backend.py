@@ -36,14 +36,22 @@ _TAKEN_APART = [
 ]
 
 
-def _decompositions() -> dict[Any, Callable[..., Any]]:
-    """PyTorch's own, to its core operations, without those that would take apart what svod has whole.
+# Those that are not: attention, since taken apart its backward pass gets other statistics than it expects; and what
+# adds to rows, or writes them, by indices, of which negative ones would then count from the end, where they are errors.
+_WHOLE = [
+    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu,
+    torch.ops.aten.index_add,
+    torch.ops.aten.index_copy,
+]
 
-    Attention is kept for another reason too: taken apart, its backward pass gets other statistics than it expects.
-    """
+
+def _decompositions() -> dict[Any, Callable[..., Any]]:
+    """PyTorch's own, to its core operations, without those that would take apart what has to stay whole."""
     table: dict[Any, Callable[..., Any]] = dict(core_aten_decompositions())
     table.update(get_decompositions(_TAKEN_APART))
-    table.pop(torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default, None)
+    for packet in _WHOLE:
+        for overload in packet.overloads():
+            table.pop(getattr(packet, overload), None)
     return table
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import operator
+import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -11,7 +13,9 @@ from torch._prims_common import elementwise_dtypes
 from torch.fx import Graph, GraphModule, Node
 
 import svod
+from svod._svod import _at_line
 from svod.torch import rules as _rules  # noqa: F401
+from svod.torch._report import described
 from svod.torch._sizes import Sizes
 from svod.torch._table import PROMOTION, RULES, Call, Rule, Unsupported, dtype
 from svod.torch._types import constant, is_known, named
@@ -72,13 +76,26 @@ def built(
                 if checks is not None:
                     checks.append((svod.Tensor(arguments[0]) != 0, str(message)))
             case "call_function":
+                _at_line(*_line_of(node))
                 try:
                     values[node] = _value(node, values, sizes)
                 except Refused as refused:
                     if refuse is None:
                         raise
                     values[node] = refuse(refused)
+                finally:
+                    _at_line(None, 0)
     return [values[output] if isinstance(output, Node) else output for output in outputs_of(module.graph)]
+
+
+_INSTALLED = os.path.dirname(torch.__file__) + os.sep
+
+
+def _line_of(node: Node) -> tuple[str | None, int]:
+    """File and line of the user's program that a node is of: the innermost ones outside of PyTorch."""
+    lines = re.findall(r'File "([^"]+)", line (\d+)', node.meta.get("stack_trace") or "")
+    own = [(file, int(line)) for file, line in lines if not file.startswith(_INSTALLED)]
+    return own[-1] if own else (None, 0)
 
 
 def _value(node: Node, values: Mapping[Node, Any], sizes: Sizes) -> Any:
@@ -112,7 +129,7 @@ def _value(node: Node, values: Mapping[Node, Any], sizes: Sizes) -> Any:
         raise Refused(node, str(error)) from error
     except Exception as error:
         # Whatever a rule does not know of, PyTorch does.
-        raise Refused(node, f"{type(error).__name__}: {error}") from error
+        raise Refused(node, f"arguments that svod does not know: {described(error)}") from error
 
 
 class _Fakes(Mapping[Node, Any]):

@@ -13,7 +13,7 @@ from torch._subclasses.fake_tensor import unset_fake_temporarily
 from torch.fx import Graph, GraphModule, Node
 
 import svod
-from svod._svod import _borrowed, _Draws, _Facts, _Trace
+from svod._svod import _borrowed, _Draws, _Facts, _Kept, _Trace
 from svod.torch._interpreter import Refused, built, is_check, outputs_of
 from svod.torch._sizes import A_SIZE, Kind, Sizes, Symbols, expression_of, known_values
 from svod.torch._table import RULES, Unsupported
@@ -22,7 +22,7 @@ from svod.torch._types import DTYPES, follow, given, is_known, named, order_of, 
 Order = tuple[int, ...] | None
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class _Version:
     """A plan for arguments that lie in memory like these, with sizes up to some bounds."""
 
@@ -60,7 +60,7 @@ class _Handed:
     given: svod.Tensor
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(slots=True)
 class _Held:
     """The parameters of a call, which are the same in most, as they were handed over."""
 
@@ -69,16 +69,25 @@ class _Held:
     tensors: Sequence[torch.Tensor]
     # They may be given other memory.
     addresses: list[int]
-    # What a plan is given, with places for other arguments, and how all of it lies in memory.
-    given: list[svod.Tensor]
+    # What a plan is given of them, with none in the places of other arguments, and how they lie in memory.
+    given: list[svod.Tensor | None]
     orders: list[Order]
     # Places of other arguments there, and among those of a call.
     others: list[tuple[int, int]]
+    # What ran last: sizes, how other arguments lie in memory, the version, and its plan with the parameters given.
+    last: tuple[dict[str, int], list[Order], _Version, _Kept] | None = None
 
     def serves(self, args: Sequence[Any]) -> bool:
         """Whether a call's parameters are these."""
         tensors = self.take(args)
         return all(map(operator.is_, tensors, self.tensors)) and list(map(_address, tensors)) == self.addresses
+
+    def all_orders(self, others: Sequence[Order]) -> tuple[Order, ...]:
+        """How a call's tensors lie in memory, of which the other arguments lie like these."""
+        orders = self.orders.copy()
+        for (number, _), order in zip(self.others, others, strict=True):
+            orders[number] = order
+        return tuple(orders)
 
 
 _address = torch.Tensor.data_ptr
@@ -156,15 +165,18 @@ class Program:
         held = self._held
         if held is None or not held.serves(args):
             self._held = held = self._hold(args)
-        orders, arguments = held.orders.copy(), held.given.copy()
-        for number, at in held.others:
-            handed = _handed(args[at])
-            orders[number], arguments[number] = handed.order, handed.given
-        version = self._found(values, tuple(orders))
-        arguments += self._keys(version.keys)
+        others = [_handed(args[at]) for _, at in held.others]
+        orders = [handed.order for handed in others]
+        last = held.last
+        if last is None or last[0] != values or last[1] != orders:
+            version = self._found(values, held.all_orders(orders))
+            kept = version.plan._keep([*held.given, *(None for _ in range(version.keys))])
+            held.last = last = (values, orders, version, kept)
+        _, _, version, kept = last
+        arguments = [handed.given for handed in others] + self._keys(version.keys)
         follow(self._gpus)
         chosen = {name: value for name, value in values.items() if name in version.variables}
-        results = version.plan.run(*arguments, **chosen)
+        results = kept.run(*arguments, **chosen)
         precede(self._gpus)
         for holds, message in zip(results[len(self._computed) :], version.messages, strict=True):
             if not holds.item():
@@ -172,22 +184,25 @@ class Program:
         return self._results(args, values, results)
 
     def _hold(self, args: Sequence[Any]) -> _Held:
-        """The parameters among a call's arguments; the memory of others, is not held."""
+        """The parameters among a call's arguments; the memory of others, or of symbolic sizes, is not held."""
         places = list(enumerate(self._tensors))
-        of = {number: _handed(args[at]) for number, at in places if isinstance(args[at], torch.nn.Parameter)}
+        of = {number: _handed(args[at]) for number, at in places if self._is_held(args[at], self._fakes[at])}
         # A copy is for one call alone.
         kept = {number: handed for number, handed in of.items() if handed.address}
         positions = [self._tensors[number] for number in kept]
         take = operator.itemgetter(*positions) if len(positions) > 1 else lambda args: [args[at] for at in positions]
-        missing = svod.zeros(())
         return _Held(
             take,
             [handed.tensor for handed in kept.values()],
             [handed.address for handed in kept.values()],
-            [kept[number].given if number in kept else missing for number, _ in places],
+            [kept[number].given if number in kept else None for number, _ in places],
             [kept[number].order if number in kept else None for number, _ in places],
             [place for place in places if place[0] not in kept],
         )
+
+    @staticmethod
+    def _is_held(argument: torch.Tensor, fake: torch.Tensor) -> bool:
+        return isinstance(argument, torch.nn.Parameter) and all(isinstance(extent, int) for extent in fake.shape)
 
     def _found(self, values: dict[str, int], orders: tuple[Order, ...]) -> _Version:
         """The version for these sizes and orders in memory, which is compiled if there is none."""

@@ -24,6 +24,10 @@ class Fallback:
     # What the runs took, in seconds.
     seconds: float = 0.0
 
+    def __str__(self) -> str:
+        runs = "1 run" if self.runs == 1 else f"{self.runs} runs"
+        return f"{self.operation}: {runs} in PyTorch, {self.seconds * 1e3:.3g} ms; {self.reason}"
+
 
 _fallbacks: dict[tuple[str, str], Fallback] = {}
 _lock = threading.Lock()
@@ -47,6 +51,11 @@ class Timed:
             self._fallback.runs += 1
             self._fallback.seconds += took
         return result
+
+
+def described(error: Exception) -> str:
+    """An error that is not svod's, as part of a reason."""
+    return f"{type(error).__name__}, {error}"
 
 
 def report() -> list[Fallback]:

@@ -13,7 +13,7 @@ from torch.fx.passes.operator_support import OperatorSupportBase
 
 import svod
 from svod.torch._program import Program, fakes_of, refused_by
-from svod.torch._report import Timed
+from svod.torch._report import Timed, described
 from svod.torch._sizes import Symbols, known_values
 from svod.torch._table import RULES
 
@@ -28,7 +28,7 @@ def split(
         return _boxed(program)
     except Exception as error:
         # What cannot be compiled as a whole runs as a whole: also values that PyTorch itself knows little of.
-        reason = str(error) if isinstance(error, svod.Error) else f"{type(error).__name__}: {error}"
+        reason = str(error) if isinstance(error, svod.Error) else f"a graph that svod cannot read: {described(error)}"
         whole = {node: reason for node in module.graph.nodes if node.op == "call_function"}
         refused = (refused_by(module) if isinstance(error, svod.Error) else {}) or whole
     if strict:

@@ -10,6 +10,7 @@ from svod.torch.rules import (
     library,
     movement,
     neural,
+    quantize,
     random,
     reduction,
 )
@@ -24,6 +25,7 @@ __all__ = [
     "library",
     "movement",
     "neural",
+    "quantize",
     "random",
     "reduction",
 ]

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import svod
+from svod.nn import functional as F
+from svod.torch._sizes import same_size
 from svod.torch._table import Call, Unsupported, aten
 from svod.torch.rules import neural
 
@@ -95,6 +97,56 @@ def adaptive_avg_pool_backward(gradient: svod.Tensor, x: svod.Tensor) -> svod.Te
     return of_x
 
 
+@aten("grid_sampler_2d_backward", "grid_sampler_3d_backward")
+def grid_sampler_backward(
+    gradient: svod.Tensor,
+    x: svod.Tensor,
+    grid: svod.Tensor,
+    interpolation_mode: int,
+    padding_mode: int,
+    align_corners: bool,
+    output_mask: Sequence[bool],
+) -> tuple[svod.Tensor | None, ...]:
+    def forward(x: svod.Tensor, grid: svod.Tensor) -> svod.Tensor:
+        return svod.grid_sampler(x, grid, interpolation_mode, padding_mode, align_corners)
+
+    of_x, of_grid = pulled(forward, output_mask, gradient, x, grid)
+    return of_x, of_grid
+
+
+def _pad_backward(mode: str) -> Callable[..., svod.Tensor]:
+    """The sums of the gradients of an element and of its copies."""
+
+    def backward(gradient: svod.Tensor, x: svod.Tensor, padding: Sequence[Any]) -> svod.Tensor:
+        (of_x,) = pulled(lambda x: F.pad(x, padding, mode), [True], gradient, x)
+        assert of_x is not None
+        return of_x
+
+    return backward
+
+
+for _rank in (1, 2, 3):
+    aten(f"replication_pad{_rank}d_backward")(_pad_backward("replicate"))
+    aten(f"reflection_pad{_rank}d_backward")(_pad_backward("reflect"))
+
+
+def _averaged_backward(mode: str) -> Callable[..., svod.Tensor]:
+    def backward(
+        gradient: svod.Tensor, size: Sequence[Any], shape: Sequence[Any], align_corners: bool, *scales: float | None
+    ) -> svod.Tensor:
+        # It depends on the image's size alone.
+        image = svod.zeros(tuple(shape), dtype=gradient.dtype)
+        (of_x,) = pulled(lambda x: neural.averaged(x, mode, size, align_corners, scales), [True], gradient, image)
+        assert of_x is not None
+        return of_x
+
+    return backward
+
+
+for _mode in ("bilinear", "bicubic"):
+    aten(f"_upsample_{_mode}2d_aa_backward")(_averaged_backward(_mode))
+
+
 @aten("_embedding_bag_backward", call=True)
 def embedding_bag_backward(
     call: Call,
@@ -113,6 +165,8 @@ def embedding_bag_backward(
 ) -> svod.Tensor:
     if scale_grad_by_freq or sparse or mode == 2:
         raise Unsupported("gradients of maxima, sparse ones, or ones scaled by how often an index occurs")
+    if same_size(bag.shape[0], 0):
+        bag = offsets.searchsorted(svod.arange(at.shape[0]), right=True) - 1
     source = gradient.index_select(0, bag)
     if mode == 1:
         source = source / counts.index_select(0, bag).clamp(1, None).unsqueeze(1).cast(source.dtype)
@@ -120,7 +174,7 @@ def embedding_bag_backward(
         source = source * weights.unsqueeze(1)
     if padding_idx >= 0:
         source = svod.where((at != padding_idx).unsqueeze(1), source, 0)
-    return svod.zeros(call.shape, dtype=gradient.dtype).index_add(0, at, source)
+    return svod.zeros(call.shape, dtype=gradient.dtype).index_add(0, at.cast(svod.uint64), source)
 
 
 @aten("masked_scatter_backward", call=True)

@@ -101,19 +101,22 @@ def scatter_reduce(
     return x.scatter_reduce(dim, _from_start(at), _part(source, at), reduce, include_self=include_self)
 
 
-@aten("searchsorted.Tensor")
+@aten("searchsorted.Tensor", "searchsorted.Scalar")
 def searchsorted(
     ordered: svod.Tensor,
-    x: svod.Tensor,
+    x: Any,
     *,
     out_int32: bool = False,
     right: bool = False,
     side: str | None = None,
     sorter: svod.Tensor | None = None,
 ) -> svod.Tensor:
-    if sorter is not None or ordered.ndim != 1:
-        raise Unsupported("of several lists, or of one in another order")
-    return ordered.searchsorted(x, right=right or side == "right")
+    return svod.searchsorted(ordered, x, side or "left", sorter, right=right)
+
+
+@aten("bucketize.Tensor", "bucketize.Scalar")
+def bucketize(x: Any, edges: svod.Tensor, *, out_int32: bool = False, right: bool = False) -> svod.Tensor:
+    return svod.bucketize(x, edges, right=right)
 
 
 def _part(source: svod.Tensor, at: svod.Tensor) -> svod.Tensor:
@@ -130,8 +133,18 @@ def index_select(x: svod.Tensor, dim: int, at: svod.Tensor) -> svod.Tensor:
 
 
 @aten("index_add")
-def index_add(x: svod.Tensor, dim: int, at: svod.Tensor, source: svod.Tensor, alpha: Any = 1) -> svod.Tensor:
-    return x.index_add(dim, _from_start(at).reshape((-1,)), source if alpha == 1 else source * alpha)
+def index_add(x: svod.Tensor, dim: int, at: svod.Tensor, source: svod.Tensor, *, alpha: Any = 1) -> svod.Tensor:
+    scaled = source if alpha == 1 else source * alpha
+    if not x.ndim:
+        return x + scaled.sum()
+    return x.index_add(dim, _from_start(at).reshape((-1,)), scaled.cast(x.dtype))
+
+
+@aten("index_copy")
+def index_copy(x: svod.Tensor, dim: int, at: svod.Tensor, source: svod.Tensor) -> svod.Tensor:
+    if not x.ndim:
+        return source.reshape(())
+    return x.index_copy(dim, _from_start(at).reshape((-1,)), source)
 
 
 @aten("embedding")
@@ -152,8 +165,9 @@ def embedding_backward(
     return svod.zeros(call.shape, dtype=gradient.dtype).index_add(0, _from_start(flat), source)
 
 
-@aten("_embedding_bag", "_embedding_bag_forward_only")
+@aten("_embedding_bag", "_embedding_bag_forward_only", call=True)
 def embedding_bag(
+    call: Call,
     weight: svod.Tensor,
     at: svod.Tensor,
     offsets: svod.Tensor,
@@ -168,8 +182,11 @@ def embedding_bag(
         raise Unsupported("bags of maxima, or with sparse gradients")
     hidden = None if padding_idx < 0 else padding_idx
     result, bag, counts, maxima = svod.embedding_bag(
-        weight, at, offsets, False, mode, False, weights, include_last_offset, hidden
+        weight, _from_start(at), offsets, False, mode, False, weights, include_last_offset, hidden
     )
+    # Of a sum PyTorch may not say which bag each element is in.
+    if same_size(call.sizes(call.results[1].shape[0]), 0):
+        bag = bag[:0]
     return result, bag, counts, maxima
 
 

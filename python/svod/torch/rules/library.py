@@ -22,6 +22,7 @@ _FUNCTIONS: dict[str, tuple[Callable[..., Any], Any]] = {
     "fmax": (svod.fmax, _SAME),
     "fmin": (svod.fmin, _SAME),
     "frexp.Tensor": (svod.frexp, None),
+    "grid_sampler_3d": (svod.grid_sampler_3d, None),
     "igamma": (svod.igamma, _FLOAT),
     "igammac": (svod.igammac, _FLOAT),
     "kthvalue": (svod.kthvalue, None),

@@ -8,6 +8,7 @@ from typing import Any
 from torch._prims_common import is_contiguous_or_false
 
 import svod
+from svod.nn import functional as F
 from svod.torch._sizes import same_size
 from svod.torch._table import Call, Unsupported, aten
 
@@ -159,6 +160,16 @@ def constant_pad_nd(x: svod.Tensor, pad: Sequence[Any], value: Any = 0) -> svod.
             x = x.narrow(axis, first, x.shape[axis] - first - last)
     widths: list[Any] = [tuple(max(width, 0) if isinstance(width, int) else width for width in pair) for pair in pairs]
     return x.pad(widths, value)
+
+
+@aten("replication_pad3d")
+def replication_pad(x: svod.Tensor, padding: Sequence[Any]) -> svod.Tensor:
+    return F.pad(x, padding, "replicate")
+
+
+@aten("reflection_pad3d")
+def reflection_pad(x: svod.Tensor, padding: Sequence[Any]) -> svod.Tensor:
+    return F.pad(x, padding, "reflect")
 
 
 @aten("slice_scatter", call=True)

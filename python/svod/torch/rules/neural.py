@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import svod
@@ -144,20 +144,30 @@ def batch_norm(
     if not training:
         result, *empty = batch_norm_inference(x, weight, bias, running_mean, running_variance, momentum, eps)
         return (result, *empty, running_mean, running_variance)
+    result, mean, scale = batch_norm_of_batch(x, weight, bias, True, momentum, eps)
+    # By the number of elements less one, as PyTorch has it for the statistics of inference.
+    unbiased = wide(x).var((0, *range(2, x.ndim)))
+    new_mean = running_mean * (1 - momentum) + (mean * momentum).cast(running_mean.dtype)
+    new_variance = running_variance * (1 - momentum) + (unbiased * momentum).cast(running_variance.dtype)
+    return result, mean, scale, new_mean, new_variance
+
+
+@aten("_native_batch_norm_legit.no_stats")
+def batch_norm_of_batch(
+    x: svod.Tensor, weight: svod.Tensor | None, bias: svod.Tensor | None, training: bool, momentum: float, eps: float
+) -> tuple[svod.Tensor, svod.Tensor, svod.Tensor]:
+    """By the statistics of the batch, as instances are normalized: the result, means, and one over the deviations."""
+    if not training:
+        raise Unsupported("an inference without statistics")
     axes = (0, *range(2, x.ndim))
     own = wide(x)
     mean = own.mean(axes)
-    variance = own.var(axes, correction=0)
-    scale = (variance + eps).rsqrt()
+    scale = (own.var(axes, correction=0) + eps).rsqrt()
     shape = _of_channels(x)
     result = (own - mean.reshape(shape)) * scale.reshape(shape)
     result = result if weight is None else result * weight.reshape(shape)
     result = result if bias is None else result + bias.reshape(shape)
-    # By the number of elements less one, as PyTorch has it for the statistics of inference.
-    unbiased = own.var(axes)
-    new_mean = running_mean * (1 - momentum) + (mean * momentum).cast(running_mean.dtype)
-    new_variance = running_variance * (1 - momentum) + (unbiased * momentum).cast(running_variance.dtype)
-    return result.cast(x.dtype), mean, scale, new_mean, new_variance
+    return result.cast(x.dtype), mean, scale
 
 
 def _of_channels(x: svod.Tensor) -> tuple[int, ...]:
@@ -240,6 +250,27 @@ def rank_of(x: svod.Tensor, size: Numbers) -> int:
 
 def _numbers(numbers: Numbers, rank: int) -> tuple[int, ...]:
     return tuple(numbers) * rank if len(numbers) == 1 else tuple(numbers)
+
+
+def averaged(
+    x: svod.Tensor, mode: str, size: Sequence[Any], align_corners: bool, scales: Sequence[float | None]
+) -> svod.Tensor:
+    """Resized images; of an axis that becomes shorter, the means of what falls together."""
+    for before, after, scale in zip(x.shape[2:], size, scales, strict=False):
+        if scale is not None and before * scale != after:
+            raise Unsupported("a scale that is not that of the sizes")
+    return F.interpolate(x, size=tuple(size), mode=mode, align_corners=align_corners, antialias=True)
+
+
+def _averaged(mode: str) -> Callable[..., svod.Tensor]:
+    def resized(x: svod.Tensor, size: Sequence[Any], align_corners: bool, *scales: float | None) -> svod.Tensor:
+        return averaged(x, mode, size, align_corners, scales)
+
+    return resized
+
+
+for _mode in ("bilinear", "bicubic"):
+    aten(f"_upsample_{_mode}2d_aa")(_averaged(_mode))
 
 
 @aten("_weight_norm_interface_backward")
