@@ -19,7 +19,6 @@ import argparse
 import importlib
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -30,6 +29,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from process import peak
 from report import geometric_mean, heading, milliseconds
 
 SYSTEMS = {
@@ -51,11 +51,6 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--output", type=Path, help="write this Markdown file, and figures beside it")
     parser.add_argument("--worker", nargs=3, help=argparse.SUPPRESS)
     return parser.parse_args()
-
-
-def peak() -> float:
-    """The most memory that this process had, in MB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def timed(call: Callable[[], Any], seconds: float) -> Row:

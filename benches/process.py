@@ -21,6 +21,12 @@ WORKER = Path(__file__).with_name("worker.py")
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
 
+def peak() -> float:
+    """The most memory that this process had, in MB. What `getrusage` tells is that of whoever started it, too."""
+    status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    return int(status["VmHWM"].split()[0]) / 1024
+
+
 class WorkerError(Exception):
     """A system could not compute a case; the text says why."""
 

@@ -18,14 +18,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from process import asked
+from process import asked, peak
 from report import geometric_mean, heading, milliseconds, over_best_peer
 from steps import GPU_STEPS, LIBRARIES, STEPS
 from steps.models import Step, weights
@@ -59,11 +58,6 @@ def arguments() -> argparse.Namespace:
 def kernels(library: str) -> int:
     """Kernels that svod has compiled."""
     return int(sys.modules["svod"].compile_times().get("lower", (0, 0))[0]) if library == "svod" else 0
-
-
-def peak() -> float:
-    """The most memory that this process had, in MB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def work(library: str, step: Step, seconds: float, device: str = "CPU") -> Row:

@@ -106,6 +106,12 @@ pub trait Allocator: Debug + Send + Sync {
         None
     }
 
+    /// Lets memory that something else has too, such as pages of a file, leave the process until it is read again: for
+    /// what nobody reads soon. Other memory stays.
+    fn evict(&self, ptr: NonNull<u8>, bytes: usize) {
+        let _ = (ptr, bytes);
+    }
+
     /// What the device's driver needs of it for copies from its memory to that of another device of the kind.
     fn peer(&self) -> Option<&dyn Any> {
         None

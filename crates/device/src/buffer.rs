@@ -237,11 +237,19 @@ impl Buffer {
         if !visible || !self.storage.is_read_only() {
             return Ok(None);
         }
-        let (ptr, owner) = (self.allocate()?, Box::new(self.storage.clone()));
-        // SAFETY: the memory is read-only, host memory that both devices see, and lives as long as
-        // its storage, which is never released.
-        let storage = unsafe { Storage::borrowed(allocator, ptr, self.bytes(), true, owner) };
+        let ptr = self.allocate()?;
+        // SAFETY: the memory is read-only, host memory that both devices see, of this size from there on, and lives as
+        // long as its storage, which is never released.
+        let storage = unsafe { Storage::part_of(&self.storage, allocator, ptr, self.bytes()) };
         Buffer::over(storage, 0, self.dtype, self.count).map(Some)
+    }
+
+    /// Says that nobody reads this soon: pages of a file leave the process's memory until then. Of other buffers nothing.
+    pub fn evict(&self) {
+        if let Some(start) = self.storage.as_ptr() {
+            // SAFETY: the buffer lies inside its storage.
+            self.storage.evict(unsafe { start.add(self.offset) }, self.bytes());
+        }
     }
 
     fn check_size(&self, given: usize) -> Result<()> {

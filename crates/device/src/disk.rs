@@ -70,6 +70,16 @@ impl Allocator for DiskAllocator {
         Ok(())
     }
 
+    fn evict(&self, ptr: NonNull<u8>, bytes: usize) {
+        let start = (ptr.as_ptr() as usize).wrapping_sub(self.map.as_ptr() as usize);
+        #[cfg(unix)]
+        if start.checked_add(bytes).is_some_and(|end| end <= self.map.len()) {
+            // SAFETY: nobody writes the mapping, so that what leaves memory is read from the file again; the call is a
+            // hint, whose failure is harmless.
+            let _ = unsafe { self.map.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, start, bytes) };
+        }
+    }
+
     fn host_visible(&self) -> bool {
         true
     }

@@ -248,6 +248,7 @@ impl TensorView {
         }
         let copy = Buffer::new(allocator, self.dtype, self.buffer.bytes() / self.dtype.bytes())?;
         copy.copy_from(&self.buffer)?;
+        self.buffer.evict();
         Ok(copy)
     }
 }

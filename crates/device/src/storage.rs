@@ -47,6 +47,8 @@ pub struct Storage {
     read_only: bool,
     /// What a borrowed address lacks to [`Block::ALIGN`]; 0 for memory of our own.
     misalignment: usize,
+    /// The storage of another device whose memory this borrows.
+    part_of: Option<Arc<Storage>>,
     memory: RwLock<Memory>,
 }
 
@@ -120,6 +122,7 @@ impl Storage {
             allocator: allocator.clone(),
             bytes,
             misalignment: 0,
+            part_of: None,
             memory: RwLock::new(Memory::Unallocated),
         })
     }
@@ -138,14 +141,47 @@ impl Storage {
         read_only: bool,
         keep_alive: Box<dyn Send + Sync>,
     ) -> Arc<Storage> {
-        Arc::new(Storage {
+        Arc::new(Storage::over(allocator, ptr, bytes, read_only, keep_alive))
+    }
+
+    /// Memory of another device's storage, which is read-only.
+    ///
+    /// # Safety
+    /// As of [`Storage::borrowed`], for as long as the storage lives.
+    pub(crate) unsafe fn part_of(
+        of: &Arc<Storage>,
+        allocator: &Arc<dyn Allocator>,
+        ptr: NonNull<u8>,
+        bytes: usize,
+    ) -> Arc<Storage> {
+        let part = Storage::over(allocator, ptr, bytes, true, Box::new(()));
+        Arc::new(Storage { part_of: Some(of.clone()), ..part })
+    }
+
+    fn over(
+        allocator: &Arc<dyn Allocator>,
+        ptr: NonNull<u8>,
+        bytes: usize,
+        read_only: bool,
+        keep_alive: Box<dyn Send + Sync>,
+    ) -> Storage {
+        Storage {
             id: next_id(),
             read_only: read_only || allocator.read_only(),
             allocator: allocator.clone(),
             bytes,
             misalignment: ptr.as_ptr() as usize % Block::ALIGN,
+            part_of: None,
             memory: RwLock::new(Memory::Borrowed(ptr, keep_alive)),
-        })
+        }
+    }
+
+    /// [`Allocator::evict`] of a part of the memory, by whoever made it.
+    pub(crate) fn evict(&self, ptr: NonNull<u8>, bytes: usize) {
+        match &self.part_of {
+            Some(of) => of.evict(ptr, bytes),
+            None => self.allocator.evict(ptr, bytes),
+        }
     }
 
     /// Identity of the memory.

@@ -84,10 +84,12 @@ impl External {
             {
                 return Ok(Value::Constant(tensor.uop()));
             }
-            of_file.with_bytes(|bytes| {
+            let copy = of_file.with_bytes(|bytes| {
                 Value::constant(bytes, dtype, shape)
                     .map_err(|e| DeviceError::Io { path: "external data".into(), message: e.to_string() })
-            })?
+            })?;
+            of_file.evict();
+            copy
         };
         view().map_err(|e| e.to_string())
     }

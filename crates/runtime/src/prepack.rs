@@ -87,5 +87,9 @@ pub(crate) fn pack(
     for buffer in unused {
         buffer.storage().release();
     }
+    // What is read from now on is the packed operand.
+    for buffer in args {
+        buffer.evict();
+    }
     Ok(buffer)
 }
