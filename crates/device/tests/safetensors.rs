@@ -196,3 +196,25 @@ fn a11_wrong_ranges_are_refused() {
     assert_eq!(two("[4,8]", "[4,8]"), Kind::Hole { begin: 0, end: 4 });
     assert_eq!(two("[0,4]", "[0,4]"), Kind::Overlap { name: "b".into(), begin: 0, end: 4 });
 }
+
+#[test]
+fn a11_evicted_pages_are_read_from_the_file_again() {
+    let content: Vec<u8> = (0..100_000u32).flat_map(u32::to_le_bytes).collect();
+    let header = format!(r#"{{"t":{{"dtype":"U32","shape":[100000],"data_offsets":[0,{}]}}}}"#, content.len());
+    // The elements start at a multiple of a vector's bytes.
+    let padded = format!("{header:width$}", width = (header.len() + 8).next_multiple_of(64) - 8);
+    let file = file(&with_header(&padded, &content));
+    let tensors = Safetensors::open(&file.0).unwrap();
+    let view = tensors.get("t").unwrap();
+    let host = cpu();
+    let mapped = view.to_device(&host).unwrap();
+    assert!(mapped.storage().is_borrowed());
+    for _ in 0..2 {
+        assert!(mapped.to_vec().unwrap() == content);
+        mapped.evict();
+    }
+    // Of memory that nothing else has, it does nothing.
+    let copy = Buffer::from_bytes(&host, DType::U8, &content).unwrap();
+    copy.evict();
+    assert!(copy.to_vec().unwrap() == content);
+}
