@@ -138,7 +138,8 @@ class Writer:
             raise ValueError(f"{len(ids)} and {count} characters for a context of {self.model.context}")
         keys = values = svod.Tensor(self._empty)
         for at in range(len(ids) + count - 1):
-            logits, keys, values = self.next(svod.Tensor([ids[at]]), keys, values)
+            with svod.no_grad():
+                logits, keys, values = self.next(svod.Tensor([ids[at]]), keys, values)
             if at + 1 == len(ids):
                 scores = logits.numpy()
                 if temperature:

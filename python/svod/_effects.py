@@ -38,6 +38,8 @@ class Effects:
                 results += [] if now is None else [now]
         self._records, self._hooks = is_grad_enabled(), changes()
         self.bindings = Bindings(trace, guard, results)
+        # Whether the function takes derivatives itself, and writes what they are taken by.
+        self.is_step = bool(self._gradients) or any(one.requires_grad for one in self.handles[: self._assigned])
 
     def __bool__(self) -> bool:
         """Whether anything is written."""

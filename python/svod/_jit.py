@@ -19,6 +19,7 @@ from typing import Any, Generic, NoReturn, ParamSpec, TypeVar, cast, overload
 import numpy as np
 
 from svod._bindings import undo
+from svod._derivatives import Derivatives
 from svod._effects import Effects
 from svod._grad import is_differentiating
 from svod._module import Module
@@ -47,7 +48,9 @@ from svod._svod import (
     _signature,
     _Trace,
     _values_of,
+    _variables,
     get_default_device,
+    is_grad_enabled,
 )
 from svod._tree import key, rebuilder, rebuilt, taken
 from svod._vmap import is_batching
@@ -81,6 +84,8 @@ class _Traced:
     facts: _Facts | None
     # The plan of calls that find the same tensors outside; none where there are none, or the function writes.
     steady: Steady | None
+    # The derivatives of its results; none where nobody may ask for one.
+    derivatives: Derivatives | None
     # The number of the call that used it last.
     used: int = 0
 
@@ -169,26 +174,26 @@ class Jitted(Generic[P, R]):
         self, trace: _Traced, arrays: list[Any], sizes: list[Size], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> R:
         """What a trace computes for a call, with what it writes."""
-        more = trace.outside.inputs
-        steady = None
-        if trace.steady is not None and trace.plan is not None:
-            steady = trace.steady.plan(trace.plan, more)
-            more = [] if steady is not None else more
-        if trace.draws is not None:
-            more = [*more, *trace.draws.take()]
+        more, states = trace.outside.inputs, [] if trace.draws is None else trace.draws.take()
         try:
             values = _values(sizes, trace) if sizes else {}
-            if trace.plan is None:
+            call, plan, steady, given = None, trace.plan, None, [*arrays, *more, *states]
+            if trace.derivatives is not None and is_grad_enabled():
+                call = trace.derivatives.call(given, values)
+                plan, given = call.plan or plan, call.given
+            if trace.steady is not None and trace.plan is not None and plan is trace.plan:
+                steady = trace.steady.plan(trace.plan, more)
+            if plan is None:
                 outputs = []
             elif steady is not None:
-                outputs = steady.run(*arrays, *more, **values)
+                outputs = steady.run(*given[: len(arrays)], *states, **values)
             elif trace.outside.effects:
-                outputs = trace.plan._run_writing((*arrays, *more), trace.outside.effects.written(), **values)
+                outputs = plan._run_writing(tuple(given), trace.outside.effects.written(), **values)
             else:
-                outputs = trace.plan.run(*arrays, *more, **values)
+                outputs = plan.run(*given, **values)
         except (ShapeError, ArgumentError) as error:
             self._raise_named(error, args, kwargs)
-        results: list[Any] = outputs
+        results: list[Any] = outputs if call is None else call.named(outputs)
         for at in trace.numbers:
             results[at] = results[at].item()
         trace.outside.write(results)
@@ -436,7 +441,7 @@ class Jitted(Generic[P, R]):
                 inputs.append(trace.placeholder_for(array, shape, called))
             else:
                 inputs.append(trace.placeholder(shape, array.dtype, called, None if place == "CPU" else place))
-        args, kwargs = rebuilt(structure, inputs)
+        args, kwargs = rebuilt(structure, _recorded(inputs, given))
         # The function may let its handles require a gradient, or stand for something else.
         inputs = [cast(Tensor, one._snapshot()) for one in inputs]
         reached = Reached(objects, self._written)
@@ -452,16 +457,18 @@ class Jitted(Generic[P, R]):
             numbers.append(len(found))
             return taken(Tensor(size), found, _free)
 
-        def outcome() -> tuple[Any, Effects, list[Tensor]]:
+        def outcome() -> tuple[Any, list[int], Effects, list[Tensor]]:
             shape = taken(self._function(*args, **kwargs), found, number)
+            recorded = [at for at, one in enumerate(found) if isinstance(one, Tensor) and one.requires_grad]
             effects = Effects(trace, reached.guard, found)
             # Handles of its own: preparing makes a tensor stand for the plan's output.
             tensors = [value if isinstance(value, Tensor) else Tensor(value) for value in found]
-            return shape, effects, [tensor.contiguous() if tensor.is_realized else tensor.clone() for tensor in tensors]
+            own = [tensor.contiguous() if tensor.is_realized else tensor.clone() for tensor in tensors]
+            return shape, recorded, effects, own
 
         before = self._written.values()
         try:
-            shape, effects, outputs = trace.run(outcome)
+            shape, recorded, effects, outputs = trace.run(outcome)
         finally:
             # What its names stand for is known when the plan has run.
             undo(trace, reached.guard)
@@ -477,13 +484,30 @@ class Jitted(Generic[P, R]):
             steady = Steady(
                 self._steady, outputs, [stands_in for _, stands_in in read], [*inputs, *states], self._config
             )
+        by = [at for at, one in enumerate(given) if _is_recorded(one)]
+        by += [at for at, (one, _) in enumerate(read, len(inputs)) if one.requires_grad]
         inputs += [stands_in for _, stands_in in read]
         inputs += states
-        graph = str(Graph(*outputs)) if outputs else ""
+        derivatives, whole = None, Graph(*outputs)
+        if recorded and by and not effects.is_step:
+            name, config = self._name, PrepareConfig(config=self._config)
+            derivatives = Derivatives(name, whole, recorded, inputs, by, over, config)
+        graph = str(whole) if outputs else ""
         plan = _prepare_writing(outputs, inputs, over, config=self._config) if outputs else None
         variables = frozenset(plan.variables if plan is not None else ())
         result, seen = rebuilder(shape), Outside(reached, outside, effects)
-        return _Traced(plan, variables, graph, result, numbers, seen, draws or None, trace.told(), steady)
+        told = trace.told()
+        return _Traced(plan, variables, graph, result, numbers, seen, draws or None, told, steady, derivatives)
+
+
+def _is_recorded(value: Any) -> bool:
+    """Whether what is made of an argument remembers it."""
+    return isinstance(value, Tensor) and value.requires_grad and is_grad_enabled()
+
+
+def _recorded(inputs: list[Tensor], given: list[Any]) -> list[Tensor]:
+    """What stands for arguments, as what derivatives are taken by where arguments are that."""
+    return [_variables("grad", [one])[0] if _is_recorded(of) else one for one, of in zip(inputs, given, strict=True)]
 
 
 def _free(value: Any) -> Any:
@@ -583,6 +607,12 @@ def jit(
     them. Numbers that differ from step to step, such as a learning rate, are best held in tensors (`rate =
     svod.Tensor(0.1)`, `rate.assign(0.05)`), which need no other trace. Calls of one function that writes take turns.
 
+    Results that follow from arguments or tensors from outside that require a gradient do so as well, unless the
+    function gathers gradients or writes such tensors itself: `loss(svod.jit(model)(x)).backward()` runs the call's plan
+    and then one for the derivative, which is made when it is first asked for. It goes by the values of the call. Under
+    `no_grad` nothing is held for that. Within `svod.grad`, `vmap` and their like, and within another traced function, a
+    call is the function itself.
+
     >>> import numpy as np, svod
     >>> n = svod.Variable("n", 1, 64)
     >>> @svod.jit(shapes={"x": (n, 2)})
@@ -607,6 +637,10 @@ def jit(
     ...     return loss
     >>> [step(svod.Tensor([1.0, 0.0])).item() for _ in range(2)], w.tolist()[1]
     ([4.0, 1.0], 2.0)
+    >>> scaled = svod.jit(lambda x: w * x)
+    >>> (scaled(svod.Tensor([3.0, 4.0])) ** 2).sum().backward()
+    >>> w.grad.tolist()
+    [54.0, 64.0]
     """
     if not isinstance(max_traces, numbers.Integral) or max_traces < 1:
         kind = ArgumentError if isinstance(max_traces, numbers.Integral) else ArgumentTypeError

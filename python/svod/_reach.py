@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from svod._bindings import bind, bound, depends
 from svod._effects import Effects
-from svod._svod import Tensor, _changed, _Kinds, _positions, _reach, _same, _Trace, _unchanged
+from svod._svod import Tensor, _changed, _Kinds, _positions, _reach, _same, _Trace, _unchanged, is_grad_enabled
 
 __all__ = ["Found", "Memo", "Outside", "Reached", "Written"]
 
@@ -163,6 +163,8 @@ class Outside:
         self._positions = _positions(self._handles, reached.tensors)
         self._constants_at = _positions(constants, reached.tensors)
         self.effects = effects
+        # Traced where nothing is recorded, it does not tell what is differentiable of these.
+        self._is_blind = not is_grad_enabled() and any(one.requires_grad for one in self._handles)
         effects.bindings.find(reached.guard)
         self._written_at = _positions(effects.handles, reached.tensors)
         # Inputs that are gradients, which are those that their tensors have.
@@ -179,7 +181,7 @@ class Outside:
         """Whether the trace serves a call now; then `inputs` are the tensors for it."""
         if self._reached.guard and not _unchanged(self._reached.guard) and not self._found_again():
             return False
-        if not self.effects.holds():
+        if not self.effects.holds() or (self._is_blind and is_grad_enabled()):
             return False
         for at, gradient in self._gradients:
             now = gradient()

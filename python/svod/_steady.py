@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Sequence
 
+from svod._grad import enable_grad
 from svod._svod import Error, ExecutionPlan, Graph, PrepareConfig, Tensor, _constants, _prepare_writing, _with_constants
 
 __all__ = ["Steady", "SteadyPlans"]
@@ -88,8 +89,9 @@ class Steady:
             self._is_worth = any(item["analysis"] and item["analysis"]["packed_bytes"][0] > 0 for item in items)
         if not self._is_worth:
             return None
-        # Another thread may assign to them meanwhile.
-        now = [value for tensor in found if isinstance(value := tensor._snapshot(), Tensor)]
+        # Another thread may assign to them meanwhile. Where no gradients are recorded, the value is another node.
+        with enable_grad():
+            now = [value for tensor in found if isinstance(value := tensor._snapshot(), Tensor)]
         if _constants(now) != values:
             return None
         try:

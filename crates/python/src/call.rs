@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple, PyType};
 use svod_ir::graph::Place;
 use svod_runtime::PrepareConfig;
+use svod_tensor::derivative::grad_enabled;
 use svod_tensor::{Tensor, Trace};
 
 use crate::array::dtype_of;
@@ -17,8 +18,8 @@ use crate::tensor::PyTensor;
 const DEEPEST: usize = 16;
 
 /// What tells a call with these arguments from others, and their tensors and arrays in their order: bytes that
-/// are equal where structures, numbers, text, element types, extents, devices and the present configuration are,
-/// and objects of `nn.Module` the same.
+/// are equal where structures, numbers, text, element types, extents, devices, whether gradients by them are recorded, and the
+/// present configuration are, and objects of `nn.Module` the same.
 ///
 /// Nothing of a call within a trace, and where an argument is neither a tensor, an array, a number, text, a module nor a
 /// list, tuple or dict of these, or an extent is no number.
@@ -43,6 +44,11 @@ pub fn _call<'py>(
     }
     let py = args.py();
     Ok(Some((PyBytes::new(py, &call.bytes), PyList::new(py, call.arrays)?)))
+}
+
+/// Whether what is made of an argument remembers it.
+pub fn is_recorded(tensor: &Tensor) -> bool {
+    grad_enabled() && tensor.requires_grad()
 }
 
 struct Call<'a, 'py> {
@@ -108,6 +114,7 @@ impl<'py> Call<'_, 'py> {
             Some(Place::One(device)) => self.name(device.name()),
             Some(Place::Many(sharding)) => self.name(&sharding.to_string()),
         }
+        put(&mut self.bytes, usize::from(is_recorded(tensor)));
         true
     }
 

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
-use svod_tensor::derivative::{Pulled, grad_enabled, pullback, pushforward, released, set_grad_enabled, variables};
+use svod_tensor::derivative::{
+    Backward, Pulled, grad_enabled, pullback, pushforward, released, set_grad_enabled, variables, with_derivatives,
+};
 use svod_tensor::{Operand, Tensor, batched};
 
 use crate::convert::{AnyOperand, one_by_one};
@@ -155,6 +157,65 @@ pub fn _with_derivative(
         .map_err(|raised| Arc::new(Exception::new(raised.into())) as Arc<dyn std::error::Error + Send + Sync>)
     };
     Ok(value.0.with_derivative(name, &tensors(&operands), pull)?.into())
+}
+
+/// Values in memory that a call of this name has given. What a function makes of their cotangents, none of those that have none, and
+/// the operands are the cotangents of these; it is told, third, whether nobody takes derivatives of what it makes.
+#[explained]
+#[pyfunction]
+pub fn _with_derivatives(
+    name: &str,
+    values: Vec<Py<PyTensor>>,
+    operands: Vec<Py<PyTensor>>,
+    function: Py<PyAny>,
+) -> Result<Vec<PyTensor>> {
+    let pull = move |given: &[Option<Tensor>], operands: &[Tensor], is_last: bool| -> Pulled {
+        Python::attach(|py| -> std::result::Result<Vec<Option<Tensor>>, Raised> {
+            let given: Vec<Option<PyTensor>> = given.iter().map(|g| g.clone().map(Into::into)).collect();
+            let found = function.bind(py).call1((given, python(operands.to_vec()), is_last))?;
+            let parts: Vec<Option<Py<PyTensor>>> = found.extract()?;
+            Ok(parts.into_iter().map(|part| Some(part?.get().0.clone())).collect())
+        })
+        .map_err(|raised| Arc::new(Exception::new(raised.into())) as Arc<dyn std::error::Error + Send + Sync>)
+    };
+    Ok(python(with_derivatives(name, &tensors(&values), &tensors(&operands), pull)?))
+}
+
+/// The pullback of a graph over inputs, as a graph: of these values, by some of the inputs.
+#[pyclass(name = "_Backward", module = "svod._svod", frozen)]
+pub struct PyBackward(Backward);
+
+#[explained]
+#[pymethods]
+impl PyBackward {
+    #[new]
+    fn new(values: Vec<Py<PyTensor>>, inputs: Vec<Py<PyTensor>>) -> Result<PyBackward> {
+        Ok(PyBackward(Backward::of(&tensors(&values), &tensors(&inputs))?))
+    }
+
+    /// What stands for the cotangents of the values.
+    #[getter]
+    fn seeds(&self) -> Vec<PyTensor> {
+        python(self.0.seeds.clone())
+    }
+
+    /// The cotangents of the inputs; none of what the values do not follow from.
+    #[getter]
+    fn cotangents(&self) -> Vec<Option<PyTensor>> {
+        self.0.cotangents.iter().map(|one| one.clone().map(Into::into)).collect()
+    }
+
+    /// Which of some inputs it reads.
+    fn reads(&self, inputs: Vec<Py<PyTensor>>) -> Result<Vec<bool>> {
+        Ok(self.0.reads(&tensors(&inputs))?)
+    }
+
+    /// What it reads of the graph of these values and is dear to compute again, what stands for that, and the cotangents, those
+    /// that there are, that read it.
+    fn kept(&self, values: Vec<Py<PyTensor>>) -> Result<(Vec<PyTensor>, Vec<PyTensor>, Vec<PyTensor>)> {
+        let kept = self.0.kept(&tensors(&values))?;
+        Ok((python(kept.values), python(kept.stand_ins), python(kept.cotangents)))
+    }
 }
 
 /// A function's value, whose derivatives compute what lies between it and the function's arguments again.

@@ -12,9 +12,11 @@ use svod_ir::graph::{Graph, Place, Shape};
 use svod_runtime::PrepareConfig;
 use svod_tensor::{
     Draws, ErrorKind, Facts, Found, Gathered, Size, SizeValues, Tensor, TensorError, Trace, misfit, with_constants,
+    with_values,
 };
 
 use crate::array::{dtype_of, placed};
+use crate::call::is_recorded;
 use crate::dtype::AnyDType;
 use crate::error::{Class, Result};
 use crate::gil::allow;
@@ -222,7 +224,7 @@ pub fn _is_tracing() -> bool {
     Trace::is_active()
 }
 
-/// The element types, extents and devices of tensors and arrays, and the present configuration, as text;
+/// The element types, extents and devices of tensors and arrays, whether gradients by them are recorded, and the present configuration, as text;
 /// without the extents of those at the positions `open`.
 #[explained]
 #[pyfunction]
@@ -270,6 +272,9 @@ fn of_tensor(text: &mut String, tensor: &Tensor, open: bool) -> Result<()> {
         }
         Some(sharding) => put(text, format_args!("@{sharding};")),
         None => put(text, format_args!("@{};", tensor.device().name())),
+    }
+    if is_recorded(tensor) {
+        put(text, format_args!("recorded;"));
     }
     Ok(())
 }
@@ -321,6 +326,18 @@ pub fn _with_constants(
 ) -> Result<Option<Vec<PyTensor>>> {
     let pairs: Vec<(&Tensor, &Tensor)> = inputs.iter().zip(&values).map(|(a, b)| (&a.get().0, &b.get().0)).collect();
     Ok(with_constants(graph.graph(), &pairs)?.map(|roots| roots.into_iter().map(PyTensor).collect()))
+}
+
+/// As `_with_constants`, with values that derivatives are taken of.
+#[explained]
+#[pyfunction]
+pub fn _with_values(
+    graph: &PyGraph,
+    inputs: Vec<Py<PyTensor>>,
+    values: Vec<Py<PyTensor>>,
+) -> Result<Option<Vec<PyTensor>>> {
+    let pairs: Vec<(&Tensor, &Tensor)> = inputs.iter().zip(&values).map(|(a, b)| (&a.get().0, &b.get().0)).collect();
+    Ok(with_values(graph.graph(), &pairs)?.map(|roots| roots.into_iter().map(PyTensor).collect()))
 }
 
 /// What a traced function does with the generator of random numbers.

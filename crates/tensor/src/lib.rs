@@ -115,7 +115,7 @@ pub use pool::Pool;
 pub use random::{Draws, Generator, State as GeneratorState, manual_seed};
 pub use reduce::Running;
 pub use scatter::Reduction;
-pub use steady::with_constants;
+pub use steady::{with_constants, with_values};
 pub use step::Before;
 pub use svod_dtype::DType;
 pub use svod_ir::graph::{Device, Origin, UOp};

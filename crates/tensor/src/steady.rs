@@ -2,7 +2,7 @@
 //!
 //! A plan that is given weights anew in each run lays them out for its contractions in each run. Where calls find the
 //! same values again and again, the function gets a second plan in which these are constants. This decides when two calls find
-//! the same, and puts memory in the places of inputs.
+//! the same, and puts memory, or other values, in the places of inputs.
 
 use rustc_hash::FxHashMap;
 use svod_ir::graph::{Graph, Leaf, UOp};
@@ -24,9 +24,15 @@ impl Tensor {
 
 /// What a graph computes, with values in memory in place of its inputs; none where one of them does not fit there.
 pub fn with_constants(graph: &Graph, inputs: &[(&Tensor, &Tensor)]) -> Result<Option<Vec<Tensor>>> {
+    let values = inputs.iter().map(|(_, value)| value.detach()).collect::<Result<Vec<_>>>()?;
+    with_values(graph, &inputs.iter().zip(&values).map(|((input, _), value)| (*input, value)).collect::<Vec<_>>())
+}
+
+/// What a graph computes, with values in place of its inputs; none where one of them does not fit there.
+pub fn with_values(graph: &Graph, inputs: &[(&Tensor, &Tensor)]) -> Result<Option<Vec<Tensor>>> {
     let mut by: FxHashMap<Leaf, UOp> = FxHashMap::default();
     for (input, value) in inputs {
-        let (input, value) = (input.uop().parts()?, value.detach()?.uop().parts()?);
+        let (input, value) = (input.uop().parts()?, value.uop().parts()?);
         if input.len() != value.len() {
             return Ok(None);
         }

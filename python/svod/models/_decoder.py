@@ -15,6 +15,7 @@ import numpy as np
 
 import svod
 from svod import nn
+from svod._grad import no_grad
 from svod._place import device_of, made_beside
 from svod._reach import Memo
 from svod._svod import (
@@ -208,7 +209,8 @@ class Decoder(nn.Module):
         # Texts are read where the weights are.
         weight = next(iter(self.parameters()))
         padding = {} if first is None else {"first": made_beside(weight, first)}
-        scores, past = begin(self, made_beside(weight, ids), **padding)
+        with no_grad():
+            scores, past = begin(self, made_beside(weight, ids), **padding)
         over = np.zeros(batch, bool)
         for at in range(length, length + count):
             tokens = choose(scores)
@@ -218,7 +220,8 @@ class Decoder(nn.Module):
             yield tokens
             if over.all() or at + 1 == length + count:
                 return
-            scores, made = follow(self, made_beside(weight, tokens[:, None]), past, n.bind(at), **padding)
+            with no_grad():
+                scores, made = follow(self, made_beside(weight, tokens[:, None]), past, n.bind(at), **padding)
             past[:, :, :, :, at : at + 1] = made
 
     def _windows_of(self, tokens: Size | int) -> Sequence[int | None]:

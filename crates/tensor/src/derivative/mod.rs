@@ -16,6 +16,8 @@
 //! | `variables` | tensors that require a gradient; `backward` |
 //! | `attention` | attention by blocks of scores |
 //! | `given` | derivatives that a program gives |
+//! | `calls` | what calls of compiled functions give |
+//! | `backward` | derivatives of graphs over inputs, of which such functions make plans |
 //! | `checkpoint` | values that are computed again for their derivatives |
 //! | `remade` | expressions over others in place of what they follow from |
 //! | `algebra` | the operations that all of it is written in |
@@ -29,7 +31,9 @@
 
 pub(crate) mod algebra;
 pub(crate) mod attention;
+mod backward;
 pub(crate) mod backwards;
+mod calls;
 mod checkpoint;
 mod control;
 mod cropped;
@@ -47,11 +51,14 @@ mod walk;
 mod windows;
 
 use svod_dtype::Const;
-use svod_ir::graph::{UOp, Watch};
+use svod_ir::graph::{Graph, Op, UOp, Watch};
 
 use crate::error::{Result, TensorError, show_operands, show_typed};
 use crate::tensor::Tensor;
+use crate::trace::Trace;
 
+pub use backward::{Backward, Kept};
+pub use calls::with_derivatives;
 pub(crate) use folds::first_maximum;
 pub use given::Pulled;
 pub(crate) use given::Rule;
@@ -75,11 +82,20 @@ impl Tensor {
     ///
     /// # Errors
     /// A value of several elements without a cotangent, and a cotangent of another shape or type; tensors that are not of
-    /// floats, or that the value does not follow from; operations without a derivative.
+    /// floats, or that the value does not follow from; constants that require no gradient and are not in memory, since equal ones
+    /// are one; operations without a derivative.
     pub fn gradient(&self, by: &[&Tensor], cotangent: Option<&Tensor>) -> Result<Vec<Tensor>> {
         let op = "gradient";
         let root = self.uop();
         let seed = seed(op, &root, cotangent)?;
+        if let Some(constant) = by.iter().find(|by| is_literal(&by.uop())) {
+            let message = format!(
+                "{} is a constant, and so is each equal one that the value is made of: `realize()` it, or let it require a \
+                 gradient, before it is used; or take `svod.grad` of a function of it",
+                constant.described()
+            );
+            return Err(TensorError::value(op, message));
+        }
         let found = pulled(op, &[(root.clone(), seed)], by)?;
         let one = |(found, by): (Option<UOp>, &&Tensor)| match found {
             Some(gradient) => Ok(Tensor::from_uop(gradient)),
@@ -151,7 +167,7 @@ pub fn variables(op: &'static str, values: &[&Tensor]) -> Result<Vec<Tensor>> {
 }
 
 /// These values; those that follow from no variables but the given ones, which no one takes derivatives by any more,
-/// without remembering them.
+/// without remembering them. In the body of a loop and in a branch, whose derivative may be taken later, they are as they were.
 ///
 /// # Errors
 /// None that a program could make.
@@ -159,7 +175,7 @@ pub fn released(values: &[&Tensor], variables: &[&Tensor]) -> Result<Vec<Tensor>
     let targets: Vec<Target> = variables.iter().map(|variable| Target::of(&variable.uop())).collect();
     let one = |value: &&Tensor| {
         let node = value.uop();
-        if !node.is_watched() {
+        if !node.is_watched() || Trace::in_step() {
             return Ok(Tensor::from_uop(node));
         }
         let walk = Walk::new(std::slice::from_ref(&node), true, &[])?;
@@ -167,6 +183,12 @@ pub fn released(values: &[&Tensor], variables: &[&Tensor]) -> Result<Vec<Tensor>
         Ok(Tensor::from_uop(if is_done { node.detach()? } else { node }))
     };
     values.iter().map(one).collect()
+}
+
+/// Whether a value follows from literals alone, so that all equal ones are the same node.
+fn is_literal(node: &UOp) -> bool {
+    let is_found = |node: &UOp| node.op().leaf().is_some() || matches!(node.op(), Op::Host(..) | Op::Watch(_));
+    node.trace() == 0 && !Graph::new(std::slice::from_ref(node)).nodes().iter().any(is_found)
 }
 
 fn pulled(op: &'static str, given: &[(UOp, UOp)], by: &[&Tensor]) -> Result<Vec<Option<UOp>>> {

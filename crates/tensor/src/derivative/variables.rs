@@ -10,6 +10,7 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 use svod_ir::graph::{UOp, Watch};
 
+use super::calls;
 use super::walk::{Target, Walk};
 use crate::error::{Result, TensorError, show_typed};
 use crate::tensor::Tensor;
@@ -234,7 +235,9 @@ impl Tensor {
                 owners.push(owner);
             }
         }
-        let gradients = walk.pull(&[(root.clone(), seed)], &targets)?;
+        let given = [(root.clone(), seed)];
+        let gradients =
+            if create_graph { walk.pull(&given, &targets)? } else { calls::at_last(|| walk.pull(&given, &targets))? };
         for (owner, gradient) in owners.iter().zip(gradients) {
             let Some(gradient) = gradient else { continue };
             let gradient = if create_graph { gradient } else { gradient.detach()? };

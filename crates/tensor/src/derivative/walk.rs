@@ -9,6 +9,7 @@ use svod_ir::graph::{HostCall, LoopBody, Op, Sources, UOp, Watch};
 use svod_runtime::control::Control;
 
 use super::algebra::{add, zeros};
+use super::calls::Call;
 use super::control;
 use super::given::Rule;
 use super::iteration::unrolled;
@@ -56,11 +57,19 @@ struct Place {
     whole: Option<Whole>,
 }
 
+impl Place {
+    /// Whether it follows from what is below it in the `i`-th place, though its derivative by that may be 0 everywhere.
+    fn follows(&self, i: usize) -> bool {
+        matches!(Whole::of(&self.op), Some((Whole::Call(_), _))) || follows_from(&self.op, i)
+    }
+}
+
 /// A step whose outputs are differentiated together.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Whole {
     Loop(LoopBody),
     Control(HostCall),
+    Call(Call),
 }
 
 impl Whole {
@@ -71,7 +80,17 @@ impl Whole {
             Op::Host(call, _, output) if call.downcast::<Control>().is_some() => {
                 Some((Whole::Control(call.clone()), *output))
             }
+            Op::Derived(by, _) => Call::of(by).map(|(call, output)| (Whole::Call(call), output)),
             _ => None,
+        }
+    }
+
+    /// Its operands, of those of one of its outputs.
+    fn operands(&self, sources: Sources) -> Sources {
+        match self {
+            // The first one is the value itself.
+            Whole::Call(_) => sources[1..].iter().cloned().collect(),
+            _ => sources,
         }
     }
 
@@ -83,6 +102,7 @@ impl Whole {
                 loops::pulled(body, sources, &[given, &vec![None; rest]].concat(), active)
             }
             Whole::Control(call) => control::pulled(call, sources, given, active),
+            Whole::Call(call) => call.pulled(sources, given),
         }
     }
 }
@@ -149,6 +169,7 @@ impl Walk {
                         let base = windows::base(&value, |node| targets.contains(&Target::of(node)));
                         sources = base.into_iter().collect();
                     } else if let Some((step, _)) = Whole::of(&op) {
+                        let sources = step.operands(sources);
                         work.push(Visit::Output(value.clone(), op.clone(), step.clone(), sources.clone()));
                         if !whole.contains_key(&(step.clone(), sources.clone())) {
                             let fresh: Vec<Visit> = sources.iter().rev().cloned().map(Visit::Open).collect();
@@ -253,7 +274,7 @@ impl Walk {
                 }
                 // A rule that is asked says itself what it passes on.
                 let is_asked = matches!(place.op, Op::Derived(..)) && !passed[at].is_empty();
-                let below = place.below.iter().enumerate().filter(|(i, _)| !is_asked && follows_from(&place.op, *i));
+                let below = place.below.iter().enumerate().filter(|(i, _)| !is_asked && place.follows(*i));
                 below.for_each(|(_, below)| is_reached[*below as usize] = true);
             }
             if let Some(step) = &place.whole {
@@ -264,6 +285,7 @@ impl Walk {
                     if let Some(part) = part {
                         part.inherit_origin_as_derivative(&place.value);
                         passed[*below as usize].push(part);
+                        is_reached[*below as usize] = true;
                     }
                 }
                 continue;
@@ -292,7 +314,8 @@ impl Walk {
             }
             let step = Step { op: &place.op, y: &place.value, x: &place.sources, g: &g };
             let mut given = match &place.op {
-                Op::Derived(by, _) => Some(Rule::cotangents(by, &step)?),
+                // The walk may end at it.
+                Op::Derived(by, _) if !place.sources.is_empty() => Some(Rule::cotangents(by, &step)?),
                 _ => None,
             };
             for (i, below) in place.below.iter().enumerate() {

@@ -13,7 +13,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use svod_ir::graph::{Graph, LeafClass, Op, UOp};
+use svod_ir::graph::{Graph, LeafClass, Op, UOp, Watch};
 
 use super::{FUNCTION, Trace, Traced, function, innermost};
 use crate::derivative::Variable;
@@ -43,6 +43,8 @@ pub struct Found {
     pub node: UOp,
     /// Whether that is an input of the plan, and not the value itself.
     pub is_input: bool,
+    /// What derivatives are taken by, of an input in place of a value that follows from tensors that require a gradient.
+    mark: Option<Watch>,
     /// What it stands for once the function has assigned to it.
     pub written: Option<UOp>,
 }
@@ -156,19 +158,23 @@ impl Trace {
         let is_constant = {
             let outside = self.0.outside.lock();
             if let Some(at) = outside.positions.get(&tensor.address()) {
-                let Found { node, is_input, written, .. } = &outside.found[*at];
+                let found = &outside.found[*at];
                 // A constant may have been computed since.
-                let node = if *is_input { node } else { &now };
-                return written.as_ref().unwrap_or(node).clone();
+                let node = if found.is_input { found.marked() } else { now };
+                return found.written.clone().unwrap_or(node);
             }
             outside.constants.iter().any(|constant| constant.same(tensor))
         };
         let input = if is_constant { None } else { self.input_for(&now) };
-        let (is_input, node) = (input.is_some(), input.unwrap_or(now));
+        let is_input = input.is_some();
+        let follows = is_input && now.is_watched() && tensor.with_variable(|variable| variable.is_none());
+        let mark = follows.then(|| Watch::new(None));
+        let found = Found { tensor: tensor.clone(), node: input.unwrap_or(now), is_input, mark, written: None };
+        let node = found.marked();
         let mut outside = self.0.outside.lock();
         let position = outside.found.len();
         outside.positions.insert(tensor.address(), position);
-        outside.found.push(Found { tensor: tensor.clone(), node: node.clone(), is_input, written: None });
+        outside.found.push(found);
         node
     }
 
@@ -213,6 +219,12 @@ impl Outside {
 }
 
 impl Found {
+    /// What it stands for, as what derivatives are taken by.
+    fn marked(&self) -> UOp {
+        let marked = self.mark.as_ref().and_then(|mark| self.node.watch(mark).ok());
+        marked.unwrap_or_else(|| self.node.clone())
+    }
+
     /// Whether one of these values depends on it.
     pub fn is_read_by(&self, graph: &Graph) -> bool {
         self.node.parts().is_ok_and(|parts| parts.iter().any(|part| graph.nodes().contains(part)))
