@@ -270,7 +270,8 @@ def _value_and_grad(
 ) -> Callable[..., Any]:
     @functools.wraps(function, updated=())
     def differentiated(*args: Any, **kwargs: Any) -> Any:
-        places = _positions(called, argnums, len(args))
+        named = _positions(called, argnums, len(args))
+        places = list(dict.fromkeys(named))
         arguments = _Arguments(called, [args[place] for place in places])
         with arguments as given:
             result, aux = _applied(function, places, given, args, kwargs), None
@@ -284,8 +285,8 @@ def _value_and_grad(
             value, *gradients = _released([value, *found], variables)
             if has_aux:
                 aux = _all_released(aux, variables)
-        by_argument = arguments.like(gradients)
-        gradient = by_argument[0] if isinstance(argnums, int) else tuple(by_argument)
+        by_argument = dict(zip(places, arguments.like(gradients), strict=True))
+        gradient = by_argument[named[0]] if isinstance(argnums, int) else tuple(by_argument[at] for at in named)
         return ((value, aux) if has_aux else value), gradient
 
     return differentiated
@@ -416,14 +417,15 @@ def jacobian(function: Callable[..., Any], argnums: int | Sequence[int] = 0) -> 
 
     @functools.wraps(function, updated=())
     def differentiated(*args: Any, **kwargs: Any) -> Any:
-        places = _positions("jacobian", argnums, len(args))
+        named = _positions("jacobian", argnums, len(args))
+        places = list(dict.fromkeys(named))
         arguments = _Arguments("jacobian", [args[place] for place in places])
         with arguments as given:
             result = _applied(function, places, given, args, kwargs)
             value, variables = _one("jacobian", _name(function), result), arguments.all()
             found = _released(_derivatives("jacobian", value, variables), variables)
-        by_argument = arguments.like(found)
-        return by_argument[0] if isinstance(argnums, int) else tuple(by_argument)
+        by_argument = dict(zip(places, arguments.like(found), strict=True))
+        return by_argument[named[0]] if isinstance(argnums, int) else tuple(by_argument[at] for at in named)
 
     return differentiated
 
@@ -478,7 +480,8 @@ def hessian(function: Callable[..., Any], argnums: int | Sequence[int] = 0) -> C
 
     @functools.wraps(function, updated=())
     def differentiated(*args: Any, **kwargs: Any) -> Any:
-        places = _positions("hessian", argnums, len(args))
+        named = _positions("hessian", argnums, len(args))
+        places = list(dict.fromkeys(named))
         arguments = _Arguments("hessian", [args[place] for place in places])
         with arguments as given:
             result = _applied(function, places, given, args, kwargs)
@@ -497,8 +500,8 @@ def hessian(function: Callable[..., Any], argnums: int | Sequence[int] = 0) -> C
             rows = [_released(_derivatives("hessian", one, variables), variables) for one in first]
 
         def like(found: Sequence[Any]) -> Any:
-            by_argument = arguments.like(found)
-            return by_argument[0] if isinstance(argnums, int) else tuple(by_argument)
+            by_argument = dict(zip(places, arguments.like(found), strict=True))
+            return by_argument[named[0]] if isinstance(argnums, int) else tuple(by_argument[at] for at in named)
 
         return like([like(row) for row in rows])
 

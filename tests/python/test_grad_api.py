@@ -207,7 +207,7 @@ def test_loops() -> None:
 
 
 def test_a_long_chain() -> None:
-    x = svod.Tensor(1.0)
+    x = svod.Tensor(1.0).realize()
     y = x
     for _ in range(100_000):
         y = -y
@@ -654,3 +654,15 @@ def test_jacobians_and_hessians_by_several_arguments() -> None:
     }
     with pytest.raises(svod.ShapeError, match="hessian"):
         svod.hessian(lambda x: x * 2)(x)
+
+
+def test_an_argument_that_is_named_twice() -> None:
+    def f(x: svod.Tensor, y: svod.Tensor) -> svod.Tensor:
+        return (x * y * y).sum()
+
+    x, y = tensor(1, 2), tensor(3, 4)
+    assert [g.tolist() for g in svod.grad(f, argnums=(0, 0))(x, y)] == [[9, 16], [9, 16]]
+    assert [g.tolist() for g in svod.grad(f, argnums=(1, 0, -1))(x, y)] == [[6, 16], [9, 16], [6, 16]]
+    assert [j.tolist() for j in svod.jacobian(lambda x, y: x * y, argnums=(0, 0))(x, y)] == [[[3, 0], [0, 4]]] * 2
+    (one, other), again = svod.hessian(f, argnums=(1, 1))(x, y)
+    assert one.tolist() == other.tolist() == again[0].tolist() == [[2, 0], [0, 4]]

@@ -121,3 +121,27 @@ def test_a_rule_that_fails_says_so_where_a_derivative_is_taken() -> None:
     assert svod.iterate(2, lambda i, x: f(x), x).tolist() == (x * 4).tolist()
     with pytest.raises(ValueError, match="no derivative"):
         svod.grad(lambda x: svod.iterate(2, lambda i, x: f(x), x).sum())(x)
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [
+        svod.checkpoint(lambda z: z.sin()),
+        svod.custom_gradient(lambda z: (z.sin(), lambda g: g * z.cos())),
+        lambda x: svod.linalg.inv(x.reshape(1, 1) + 2).reshape(()),
+        lambda x: svod.fft.fft(x.reshape(1)).abs().reshape(()),
+    ],
+)
+def test_a_checkpoint_around_a_value_whose_derivative_is_given(inner: Callable[[svod.Tensor], svod.Tensor]) -> None:
+    """What it reads from outside is what its argument follows from: a connection around it."""
+
+    def f(x: svod.Tensor) -> svod.Tensor:
+        v = inner(x)
+        return svod.checkpoint(lambda z: z * v)(v * 2)
+
+    x = svod.Tensor(0.3, dtype="float64")
+    expected = svod.grad(lambda x: 2 * inner(x) ** 2)(x).item()
+    assert abs(svod.grad(f)(x).item() - expected) < 1e-12
+    w = svod.Tensor(0.3, dtype="float64").requires_grad_()
+    f(w).backward()
+    assert w.grad is not None and abs(w.grad.item() - expected) < 1e-12

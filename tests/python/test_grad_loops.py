@@ -177,3 +177,50 @@ def test_an_inner_loop_reads_by_the_number_of_the_outer_one() -> None:
 
     x = draw(4)
     close(svod.value_and_grad(f(svod.iterate))(x), svod.value_and_grad(f(written_out))(x))
+
+
+@pytest.mark.parametrize("times", [1, 20, LONG])
+def test_gradients_that_bodies_take_are_differentiated(times: int) -> None:
+    """Descent, by the rate and by where it begins."""
+
+    def f(y: svod.Tensor) -> svod.Tensor:
+        return (y**3).sum()
+
+    def descended(iterate: Callable[..., Any], way: Callable[..., Any]) -> Callable[[svod.Tensor, svod.Tensor], Any]:
+        return lambda rate, x: iterate(times, lambda i, c: c - rate * way(c), x).sum()
+
+    rate, x = svod.Tensor(0.1, dtype="float64"), svod.Tensor([0.3, 0.5], dtype="float64")
+    by_hand = descended(written_out, lambda c: 3 * c**2)
+    expected = [one.numpy() for one in svod.grad(by_hand, (0, 1))(rate, x)]
+    ways: list[Callable[..., Any]] = [
+        svod.grad(f),
+        lambda c: svod.value_and_grad(f)(c)[1],
+        lambda c: svod.vjp(f, c)[1](svod.Tensor(1.0, dtype="float64"))[0],
+        svod.vmap(svod.grad(lambda y: y**3)),
+        svod.checkpoint(svod.grad(f)),
+    ]
+    for way in ways[: 5 if times < LONG else 1]:
+        made = descended(svod.iterate, way)
+        close([one.numpy() for one in svod.grad(made, (0, 1))(rate, x)], expected)
+        close([svod.jit(svod.grad(made, 1))(rate, x).numpy()], expected[1:])
+        w = svod.Tensor([0.3, 0.5], dtype="float64").requires_grad_()
+        made(rate, w).backward()
+        assert w.grad is not None
+        close([w.grad.numpy()], expected[1:])
+
+    def scanned(rate: svod.Tensor, x: svod.Tensor) -> svod.Tensor:
+        return svod.scan(lambda c, _: (c - rate * svod.grad(f)(c), None), x, None, length=times)[0].sum()
+
+    close([one.numpy() for one in svod.grad(scanned, (0, 1))(rate, x)], expected)
+
+
+def test_gradients_that_branches_take_are_differentiated() -> None:
+    def f(y: svod.Tensor) -> svod.Tensor:
+        return (y**3).sum()
+
+    x = svod.Tensor([0.3, 0.5], dtype="float64")
+    taken = svod.grad(lambda x: svod.cond(x.sum() > 0, lambda c: svod.grad(f)(c), lambda c: c, x).sum())
+    close([taken(x).numpy()], [[1.8, 3.0]])
+    # What is not differentiated requires nothing.
+    assert not svod.iterate(2, lambda i, c: svod.grad(f)(c), x).requires_grad
+    assert not svod.iterate(LONG, lambda i, c: c - 0.01 * svod.grad(f)(c), x).requires_grad

@@ -130,3 +130,18 @@ def test_a_path_through_checkpoints_loops_and_rules() -> None:
     first(p, q).sum().backward()
     assert p.grad is not None and p.grad.tolist() == [3, 4]
     assert q.grad is None
+
+
+def test_parts_without_elements_that_are_joined() -> None:
+    x = svod.Tensor([1.0, 2.0]).requires_grad_()
+    for parts, expected in (
+        ([x[:0], svod.ones(3)], [0, 0]),
+        ([x, svod.ones(3), x[:0]], [1, 1]),
+        ([x[:0]] * 20 + [svod.ones(3)], [0, 0]),
+    ):
+        x.grad = None
+        svod.cat(parts).sum().backward()
+        assert x.grad is not None and x.grad.tolist() == expected
+    none = svod.ones((0,)).requires_grad_()
+    svod.cat([none, x]).sum().backward()
+    assert none.grad is not None and none.grad.tolist() == []

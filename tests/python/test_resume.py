@@ -86,3 +86,39 @@ def test_the_state_of_the_generator_in_traces() -> None:
         np.testing.assert_array_equal(again().numpy(), a.numpy())
     with pytest.raises(svod.ArgumentError, match=r"uint64\[2\]"):
         svod.set_rng_state(svod.Tensor([1, 2, 3]))
+
+
+@pytest.mark.parametrize("name", optim.__all__)
+def test_every_optimizer_is_saved_and_resumed(name: str) -> None:
+    kind = getattr(optim, name)
+    if not (isinstance(kind, type) and issubclass(kind, optim.Optimizer)) or kind is optim.Optimizer:
+        pytest.skip("no optimizer")
+
+    def run(made: Any, steps: int) -> list[float]:
+        layer, optimizer = made
+        losses = []
+        for _ in range(steps):
+
+            def closure() -> svod.Tensor:
+                optimizer.zero_grad()
+                loss = (layer(svod.ones(2, 4)) ** 2).mean()
+                loss.backward()
+                return loss
+
+            losses.append(optimizer.step(closure).item())
+        return losses
+
+    def fresh() -> Any:
+        layer = nn.Linear(4, 4, bias=False).requires_grad_()
+        return layer, kind(layer.parameters(), lr=0.01)
+
+    svod.manual_seed(0)
+    first = fresh()
+    run(first, 3)
+    weights = {key: value.numpy() for key, value in first[0].state_dict().items()}
+    state = pickle.loads(pickle.dumps(first[1].state_dict()))
+    expected = run(first, 3)
+    second = fresh()
+    second[0].load_state_dict({key: svod.Tensor(value) for key, value in weights.items()})
+    second[1].load_state_dict(state)
+    assert run(second, 3) == expected

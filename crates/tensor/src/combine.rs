@@ -4,6 +4,7 @@ use svod_dtype::{DType, promote};
 use svod_ir::graph::UOp;
 use svod_ir::size::Size;
 
+use crate::derivative::{following, grad_enabled};
 use crate::error::{Result, TensorError, show_operands};
 use crate::joins::MANY;
 use crate::memory::as_computed;
@@ -246,5 +247,9 @@ fn joined(op: &'static str, nodes: Vec<UOp>, axis: usize) -> Result<Tensor> {
         }
         nodes = all;
     }
-    Ok(Tensor::from_uop(UOp::concat(&nodes, axis)?))
+    let whole = UOp::concat(&nodes, axis)?;
+    // What has no elements is left out of the graph, but the result follows from it.
+    let is_left_out = |node: &&UOp| node.is_watched() && node.shape().get(axis) == Some(&Size::ZERO);
+    let left_out: Vec<UOp> = nodes.iter().filter(is_left_out).cloned().collect();
+    Ok(Tensor::from_uop(if left_out.is_empty() || !grad_enabled() { whole } else { following(op, &whole, &left_out)? }))
 }

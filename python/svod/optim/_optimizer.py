@@ -58,7 +58,7 @@ class ParamGroup(MutableMapping[str, Any]):
             return self.params
         value = self._options[name]
         if isinstance(value, tuple):
-            return tuple(None if number is None else number.item() for number in value)
+            return tuple(number.item() if isinstance(number, Tensor) else number for number in value)
         return value.item() if isinstance(value, Tensor) else value
 
     def __setitem__(self, name: str, value: Any) -> None:

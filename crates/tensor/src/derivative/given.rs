@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use svod_ir::graph::{Graph, Op, Pullback, PullbackRule, UOp};
 
+use super::algebra::zeros;
 use super::iteration::Number;
 use super::remade::{Now, remade};
 use super::table::Step;
@@ -184,4 +185,19 @@ pub(crate) fn derived(
     let rule = Arc::new(Rule { name: name.to_owned(), pull: Arc::new(pull), numbers: Vec::new() });
     let sources: Vec<UOp> = [value.detach()?].into_iter().chain(operands.iter().cloned()).collect();
     Ok(UOp::new(Op::Derived(Pullback::new(rule), operands.len()), &sources)?)
+}
+
+/// A value that follows from others too, by which its derivative is 0.
+///
+/// # Errors
+/// None that a program could make.
+pub(crate) fn following(name: &str, value: &UOp, others: &[UOp]) -> Result<UOp> {
+    let operands: Vec<UOp> = [value.clone()].into_iter().chain(others.iter().cloned()).collect();
+    derived(name, value, &operands, |g, now| {
+        let zero = |node: &UOp| zeros(node).map(|zeros| Some(Tensor::from_uop(zeros)));
+        match now.operands[1..].iter().map(zero).collect::<Result<Vec<_>>>() {
+            Ok(zeros) => Ok([vec![Some(g.clone())], zeros].concat()),
+            Err(error) => Err(Arc::new(error) as _),
+        }
+    })
 }

@@ -61,7 +61,7 @@ pub use backward::{Backward, Kept};
 pub use calls::with_derivatives;
 pub(crate) use folds::first_maximum;
 pub use given::Pulled;
-pub(crate) use given::Rule;
+pub(crate) use given::{Rule, following};
 pub(crate) use iteration::unrolled;
 pub(crate) use variables::Variable;
 pub use variables::{grad_enabled, set_grad_enabled};
