@@ -306,6 +306,15 @@ def test_what_svod_lacks_runs_in_pytorch_and_is_reported():
     )
 
 
+def test_what_runs_in_pytorch_has_its_own_name():
+    """Also where PyTorch puts it into another operation, which keeps its order."""
+    svod.torch.reset()
+    run = torch.compile(lambda x: torch.cholesky_solve(x, torch.linalg.cholesky(x)), backend="svod")
+    run(torch.eye(3) * 2)
+    names = {row.operation for row in svod.torch.report() if row.runs}
+    assert any("linalg_check_errors" in name for name in names) and not any("with_effects" in name for name in names)
+
+
 def loop(x):
     return torch._higher_order_ops.while_loop(
         lambda i, x: i < 5, lambda i, x: (i + 1, x * 1.5), (torch.tensor(0), x + 1)

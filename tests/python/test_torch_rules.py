@@ -72,6 +72,7 @@ CALLS = {
     "the second least": lambda: (lambda x: x.kthvalue(2, 0)[0], X),
     "no axes": lambda: (lambda x: torch.ones(()).scatter_add(0, torch.tensor(0), x.sum()), X),
     "products of complex numbers": lambda: (lambda z: torch.view_as_real(z * z.conj() + z.exp()), Z),
+    "a complex number that is given": lambda: (lambda x: torch.view_as_real(x * torch.tensor(1j)), X),
     "sizes of complex numbers": lambda: (lambda z: z.abs() + z.angle(), Z),
     "complex matrices": lambda: (lambda z: torch.view_as_real(z @ z.mH), Z),
     "spectra": lambda: (lambda x: torch.fft.irfft(torch.fft.rfft(x, norm="ortho") * 2, n=4), X),
@@ -154,6 +155,18 @@ def test_where_numbers_would_be_put(right, strict):
     check(lambda x, y: torch.searchsorted(x, y, right=right), rows, y)
     check(lambda x, y: torch.searchsorted(x, y, right=right, sorter=x.argsort()), edges.flip(0), y)
     check(lambda x: torch.searchsorted(x, 0, right=right), edges)
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+@pytest.mark.parametrize("activation", ["gelu", "relu"])
+def test_layers_of_encoders(norm_first, activation, strict):
+    options = {"activation": activation, "norm_first": norm_first, "batch_first": True}
+    layer = torch.nn.TransformerEncoderLayer(8, 2, 12, **options).eval()
+    torch.nn.init.normal_(layer.norm1.weight)
+    with torch.no_grad():
+        check(layer, torch.randn(3, 5, 8))
+        torch._dynamo.reset()
+        check(layer, torch.randn(2, 7, 8), dynamic=True)
 
 
 def test_numbers_that_a_graph_holds(strict):

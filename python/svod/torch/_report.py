@@ -7,6 +7,9 @@ import threading
 import time
 from typing import Any
 
+from torch._ops import HigherOrderOperator, OpOverload
+from torch.fx import Node
+
 __all__ = ["Fallback", "report", "reset"]
 
 
@@ -36,11 +39,12 @@ _lock = threading.Lock()
 class Timed:
     """An operation of PyTorch's that counts its runs."""
 
-    def __init__(self, operation: Any, reason: str) -> None:
-        self._operation = operation
-        self.__name__ = getattr(operation, "__name__", str(operation))
+    def __init__(self, node: Node, reason: str) -> None:
+        self._operation = node.target
+        self.__name__ = getattr(node.target, "__name__", str(node.target))
+        name = _name(node)
         with _lock:
-            self._fallback = _fallbacks.setdefault((str(operation), reason), Fallback(str(operation), reason))
+            self._fallback = _fallbacks.setdefault((name, reason), Fallback(name, reason))
             self._fallback.places += 1
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -51,6 +55,12 @@ class Timed:
             self._fallback.runs += 1
             self._fallback.seconds += took
         return result
+
+
+def _name(node: Node) -> str:
+    """The operation's name; that of the one inside where PyTorch has put it into another, which keeps an order."""
+    inside = [argument for argument in node.args if isinstance(argument, OpOverload)]
+    return str(inside[0] if isinstance(node.target, HigherOrderOperator) and inside else node.target)
 
 
 def described(error: Exception) -> str:

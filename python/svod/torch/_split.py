@@ -73,10 +73,10 @@ def _parted(
             except svod.Error as error:
                 for inner in part.graph.nodes:
                     if inner.op == "call_function":
-                        inner.target = Timed(inner.target, str(error))
+                        inner.target = Timed(inner, str(error))
                 part.recompile()
         elif node.op == "call_function" and node.name in reasons:
-            node.target = Timed(node.target, reasons[node.name])
+            node.target = Timed(node, reasons[node.name])
     parted.recompile()
     return parted
 

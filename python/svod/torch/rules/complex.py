@@ -23,7 +23,7 @@ for _name, _function in _FUNCTIONS.items():
 
 @aten("_conj", "_conj_physical", "conj_physical", "conj")
 def conj(x: svod.Tensor) -> svod.Tensor:
-    return x.conj()
+    return svod.Tensor(x).conj()
 
 
 @aten("resolve_conj", "resolve_neg")

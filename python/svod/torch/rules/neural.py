@@ -273,6 +273,48 @@ for _mode in ("bilinear", "bicubic"):
     aten(f"_upsample_{_mode}2d_aa")(_averaged(_mode))
 
 
+@aten("_transformer_encoder_layer_fwd")
+def encoder_layer(
+    x: svod.Tensor,
+    width: int,
+    heads: int,
+    in_weight: svod.Tensor,
+    in_bias: svod.Tensor,
+    out_weight: svod.Tensor,
+    out_bias: svod.Tensor,
+    use_gelu: bool,
+    norm_first: bool,
+    eps: float,
+    *parameters: Any,
+) -> svod.Tensor:
+    """A layer of a transformer's encoder (Vaswani et al. 2017), which PyTorch has whole where nothing is trained."""
+    *norms_and_inner, mask = (*parameters, None) if len(parameters) == 8 else parameters[:9]
+    if mask is not None or x.ndim != 3:
+        raise Unsupported("an encoder's layer with a mask, or of one text")
+    first, first_bias, second, second_bias, up, up_bias, down, down_bias = norms_and_inner
+
+    def attended(x: svod.Tensor) -> svod.Tensor:
+        parts = F.linear(x, in_weight, in_bias).unflatten(-1, (3, heads, width // heads)).permute(2, 0, 3, 1, 4)
+        mixed = F.scaled_dot_product_attention(parts[0], parts[1], parts[2])
+        return F.linear(mixed.transpose(1, 2).flatten(2), out_weight, out_bias)
+
+    def inner(x: svod.Tensor) -> svod.Tensor:
+        activation = F.gelu if use_gelu else F.relu
+        return F.linear(activation(F.linear(x, up, up_bias)), down, down_bias)
+
+    def before(x: svod.Tensor) -> svod.Tensor:
+        return layer_norm(x, (width,), first, first_bias, eps)[0]
+
+    def behind(x: svod.Tensor) -> svod.Tensor:
+        return layer_norm(x, (width,), second, second_bias, eps)[0]
+
+    if norm_first:
+        x = x + attended(before(x))
+        return x + inner(behind(x))
+    x = before(x + attended(x))
+    return behind(x + inner(x))
+
+
 @aten("_weight_norm_interface_backward")
 def weight_norm_backward(
     gradient: svod.Tensor, v: svod.Tensor, g: svod.Tensor, norms: svod.Tensor, dim: int
