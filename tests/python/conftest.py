@@ -12,6 +12,10 @@ import pytest
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+# Models of tests have random weights, or are in the repository: nothing is fetched.
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Where the suite runs on another device than the CPU, tests of what only processors have are left out."""
     if os.environ.get("SVOD_DEVICE", "").upper().startswith("CUDA"):
