@@ -12,11 +12,10 @@
 //! Small values that are the end of a long chain are computed as well, whatever they are made of: sums of losses. Where
 //! computing these values fails, it is left to whoever asks for them.
 
-use rustc_hash::{FxHashMap, FxHashSet};
-use smallvec::SmallVec;
+use rustc_hash::FxHashSet;
 use svod_device::host_memory;
-use svod_ir::graph::walk::live;
-use svod_ir::graph::{Leaf, Op, UOp};
+use svod_ir::graph::walk::{CHAIN, holding, live};
+use svod_ir::graph::{Graph, Leaf, Op, UOp};
 use svod_runtime::{Memory, PrepareConfig};
 
 use crate::error::{ErrorKind, Result};
@@ -24,9 +23,6 @@ use crate::kept::{SHARE, SMALL, bytes, is_open, lasts, passes};
 use crate::realize::{realize_beside, viewed};
 use crate::sources;
 use crate::tensor::Tensor;
-
-/// Operations one after the other from which on a small value is computed, whatever it is made of.
-const CHAIN: u32 = 64;
 
 /// The values that tensors had before a step.
 #[derive(Debug)]
@@ -99,12 +95,15 @@ pub(crate) fn leaves(node: &UOp) -> Vec<Leaf> {
 struct Replaced {
     memory: FxHashSet<*const ()>,
     pending: FxHashSet<u64>,
+    /// Whether some are values of variables.
+    is_watched: bool,
 }
 
 impl Replaced {
     fn of<'a>(values: impl Iterator<Item = &'a UOp>) -> Replaced {
-        let mut found = Replaced { memory: FxHashSet::default(), pending: FxHashSet::default() };
+        let mut found = Replaced { memory: FxHashSet::default(), pending: FxHashSet::default(), is_watched: false };
         for value in values {
+            found.is_watched |= value.is_watched();
             let leaves = leaves(value);
             if leaves.is_empty() {
                 // What is made of the value of a variable may be made of what that has.
@@ -141,25 +140,25 @@ struct Fact {
 /// The pending values that a step which replaces this memory computes.
 fn dependents(replaced: &Replaced) -> Vec<UOp> {
     let most = (host_memory() / SHARE) as f64;
-    let mut facts: FxHashMap<u64, Fact> = FxHashMap::default();
+    // What is made of parameters that require no gradient is not told from other values.
+    let graph = Graph::new(&if replaced.is_watched { holding() } else { live() });
+    let mut facts: Vec<Fact> = Vec::with_capacity(graph.len());
     let mut found = Vec::new();
-    for node in live() {
-        let sources = node.sources();
-        let below: SmallVec<[Fact; 3]> =
-            sources.iter().map(|s| facts.get(&s.id()).copied().unwrap_or_default()).collect();
+    for (node, sources) in graph.iter() {
+        let below = || sources.iter().map(|s| facts[*s as usize]);
         let memory = node.op().leaf().and_then(Leaf::downcast::<Memory>);
         let fact = Fact {
-            lasting: !is_open(&node) && lasts(&node, below.iter().map(|fact| fact.lasting)),
-            replaced_now: replaced.has(&node) || below.iter().any(|fact| fact.replaced_now),
-            replaced_before: memory.is_some_and(Memory::is_replaced) || below.iter().any(|fact| fact.replaced_before),
-            chain: below.iter().map(|fact| fact.chain + 1).max().unwrap_or(0),
+            lasting: !is_open(node) && lasts(node, below().map(|fact| fact.lasting)),
+            replaced_now: replaced.has(node) || below().any(|fact| fact.replaced_now),
+            replaced_before: memory.is_some_and(Memory::is_replaced) || below().any(|fact| fact.replaced_before),
+            chain: below().map(|fact| fact.chain + 1).max().unwrap_or(0),
         };
-        facts.insert(node.id(), fact);
-        let is_asked_for = fact.lasting && node.is_named() && node.trace() == 0 && !passes(&node) && !node.is_value();
-        let is_small = bytes(&node) <= SMALL && (fact.replaced_now || fact.chain >= CHAIN);
-        let is_late = bytes(&node) <= most && fact.replaced_before;
+        facts.push(fact);
+        let is_asked_for = fact.lasting && node.is_named() && node.trace() == 0 && !passes(node) && !node.is_value();
+        let is_small = bytes(node) <= SMALL && (fact.replaced_now || fact.chain >= CHAIN);
+        let is_late = bytes(node) <= most && fact.replaced_before;
         if is_asked_for && (is_small || is_late) && !matches!(node.op(), Op::Leaf(_)) {
-            found.push(node);
+            found.push(node.clone());
         }
     }
     found

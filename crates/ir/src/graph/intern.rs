@@ -19,8 +19,11 @@ use std::sync::{Arc, OnceLock, Weak};
 
 const SHARDS: usize = 64;
 
-/// The nodes with one hash, by id: usually one.
-type Bucket = SmallVec<[(u64, Weak<Node>); 1]>;
+/// Operations one after the other from which on a value is the end of a long chain.
+pub(super) const CHAIN: u32 = 64;
+
+/// The nodes with one hash, by id, and whether each may hold a variable's value: usually one.
+type Bucket = SmallVec<[(u64, bool, Weak<Node>); 1]>;
 type Shard = FxHashMap<u64, Bucket>;
 
 static TABLE: [Mutex<Shard>; SHARDS] = [const { Mutex::new(FxHashMap::with_hasher(FxBuildHasher)) }; SHARDS];
@@ -41,7 +44,7 @@ fn hash_of(op: &Op, sources: &[UOp]) -> u64 {
 
 /// Finds the live node in a bucket; handles to others go to `passed`, to be dropped unlocked.
 fn find(bucket: Option<&Bucket>, op: &Op, sources: &[UOp], passed: &mut Vec<Arc<Node>>) -> Option<UOp> {
-    for (_, weak) in bucket? {
+    for (_, _, weak) in bucket? {
         visit(1);
         let Some(node) = weak.upgrade() else { continue };
         if node.op == *op && node.forced.get().is_none() && node.state.lock().sources.as_slice() == sources {
@@ -82,6 +85,8 @@ pub(super) fn node(op: Op, sources: Sources) -> Result<UOp, GraphError> {
         _ => sources.iter().any(|s| s.0.borrows),
     };
     let watched = watch::is_watched(&op, dtype, &sources);
+    let depth = sources.iter().map(|s| s.0.depth.saturating_add(1)).max().unwrap_or(0);
+    let holds = watch::holds(&op, &sources);
     let node = Arc::new(Node {
         id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
         hash,
@@ -93,6 +98,8 @@ pub(super) fn node(op: Op, sources: Sources) -> Result<UOp, GraphError> {
         calls,
         borrows,
         watched,
+        holds,
+        depth,
         history: OnceLock::new(),
         forced: OnceLock::new(),
         state: Mutex::new(State { sources, claimed: None }),
@@ -106,7 +113,7 @@ pub(super) fn node(op: Op, sources: Sources) -> Result<UOp, GraphError> {
     // Another thread may have made it meanwhile.
     let found = find(Some(bucket), &node.op, &node.state.lock().sources, &mut passed);
     if found.is_none() {
-        bucket.push((node.id, Arc::downgrade(&node)));
+        bucket.push((node.id, node.holds || node.depth >= CHAIN, Arc::downgrade(&node)));
     }
     drop(table);
     Ok(found.unwrap_or(UOp(node)))
@@ -125,6 +132,8 @@ pub(super) fn twin(node: &Node, sources: Sources) -> UOp {
         calls: node.calls,
         borrows: node.borrows,
         watched: node.watched,
+        holds: node.holds,
+        depth: node.depth,
         history: OnceLock::new(),
         forced: OnceLock::new(),
         state: Mutex::new(State { sources, claimed: None }),
@@ -139,7 +148,7 @@ pub(super) fn twin(node: &Node, sources: Sources) -> UOp {
 pub(super) fn remove(hash: u64, id: u64) {
     let mut table = shard(hash).lock();
     if let Some(bucket) = table.get_mut(&hash) {
-        bucket.retain(|(i, _)| *i != id);
+        bucket.retain(|(i, ..)| *i != id);
         if bucket.is_empty() {
             table.remove(&hash);
             if table.capacity() > 1024 && table.len() < table.capacity() / 8 {
@@ -149,13 +158,23 @@ pub(super) fn remove(hash: u64, id: u64) {
     }
 }
 
-/// All live nodes that have no value yet, and the leaves, in the order in which they were made: operands are before what is made of
-/// them, but for leaves that operations were forced to.
+/// All live nodes that have no value yet, and the leaves.
 pub(super) fn live() -> Vec<UOp> {
+    found(|_| true)
+}
+
+/// Those that the value of a variable is below, by whatever operations, or that end a chain of at least [`CHAIN`].
+pub(super) fn holding() -> Vec<UOp> {
+    found(|holds| holds)
+}
+
+/// Live nodes, by whether they may hold a variable's value, in the order in which they were made.
+fn found(is_wanted: impl Fn(bool) -> bool) -> Vec<UOp> {
     let mut found = Vec::new();
     for shard in &TABLE {
         let table = shard.lock();
-        found.extend(table.values().flatten().filter_map(|(_, weak)| weak.upgrade()).map(UOp));
+        let wanted = table.values().flatten().filter(|(_, holds, _)| is_wanted(*holds));
+        found.extend(wanted.filter_map(|(_, _, weak)| weak.upgrade()).map(UOp));
     }
     found.sort_by_key(UOp::id);
     found

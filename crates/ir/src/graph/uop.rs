@@ -50,6 +50,10 @@ pub(super) struct Node {
     pub borrows: bool,
     /// Whether a variable that derivatives may be taken by is below it.
     pub watched: bool,
+    /// Whether the value of such a variable is below it, by whatever operations.
+    pub holds: bool,
+    /// Operations one after the other that led to it when it was made.
+    pub depth: u32,
     /// Of memory what it was computed by, where that is watched.
     pub history: OnceLock<UOp>,
     pub forced: OnceLock<UOp>,

@@ -209,11 +209,16 @@ pub fn live_nodes() -> usize {
     intern::len()
 }
 
-/// All live nodes that have no value yet, and the leaves: a walk over whatever there is in the process, for what cannot be found
-/// from the values at hand. Leaves are first, then operands before what is made of them.
+/// The operations of at least which a chain is long, to [`holding`].
+pub const CHAIN: u32 = intern::CHAIN;
+
+/// The live nodes without a value that the value of a variable is below, by whatever operations, or that end a long chain: what
+/// cannot be found from the values at hand, and may hold memory that is to be written.
+pub fn holding() -> Vec<UOp> {
+    intern::holding()
+}
+
+/// All live nodes without a value, and the leaves.
 pub fn live() -> Vec<UOp> {
-    let (mut leaves, rest): (Vec<UOp>, Vec<UOp>) =
-        intern::live().into_iter().partition(|node| matches!(node.op(), Op::Leaf(_)));
-    leaves.extend(rest);
-    leaves
+    intern::live()
 }

@@ -134,6 +134,15 @@ pub(super) fn is_watched(op: &Op, dtype: DType, sources: &[UOp]) -> bool {
     }
 }
 
+/// Whether a variable's value is below the result of an operation, by whatever operations.
+pub(super) fn holds(op: &Op, sources: &[UOp]) -> bool {
+    match op {
+        Op::Watch(_) => true,
+        Op::Leaf(leaf) => leaf.watch() != 0,
+        _ => sources.iter().any(|source| source.0.holds),
+    }
+}
+
 impl UOp {
     /// Whether it follows from a variable by operations on floats, and remembers that.
     pub fn is_watched(&self) -> bool {
