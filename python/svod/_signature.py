@@ -13,16 +13,28 @@ from svod._tree import places
 
 __all__ = ["Signature"]
 
+# Modules of functions of functions, which pass on what they are given.
+_TRANSFORMATIONS = ("svod._grad", "svod._vmap")
+
 # Types of values that are what they are for good.
 _STATIC = (bool, int, float, complex, str, bytes, type(None), Variable)
+
+
+def _is_transformed(function: Any) -> bool:
+    """Whether it is what `svod.grad`, `svod.vmap` or their like have made of another function."""
+    own = getattr(function, "__globals__", {}).get("__name__")
+    return own in _TRANSFORMATIONS and hasattr(function, "__wrapped__")
 
 
 class Signature:
     """The parameters of a function, as far as calls that bind the same differ in how they are written."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
+        # What svod's own transformations make of a function is called as that is.
+        while _is_transformed(function):
+            function = function.__wrapped__  # type: ignore[attr-defined]
         try:
-            # What a wrapper passes on is its own business.
+            # What another wrapper passes on is its own business.
             parameters = list(inspect.signature(function, follow_wrapped=False).parameters.values())
         except (TypeError, ValueError):
             parameters = []

@@ -145,3 +145,18 @@ def test_parts_without_elements_that_are_joined() -> None:
     none = svod.ones((0,)).requires_grad_()
     svod.cat([none, x]).sum().backward()
     assert none.grad is not None and none.grad.tolist() == []
+
+
+def test_what_is_written_over_with_a_constant() -> None:
+    x = svod.Tensor([1.0, 2.0]).requires_grad_()
+    for write in (lambda y: y.fill_(3.0), lambda y: y.zero_()):
+        x.grad = None
+        y = x * 2
+        write(y)
+        assert y.requires_grad and y.tolist() in ([3, 3], [0, 0])
+        (y * y).sum().backward()
+        assert x.grad is not None and x.grad.tolist() == [0, 0]
+        with svod.no_grad():
+            z = x * 2
+            write(z)
+            assert not z.requires_grad

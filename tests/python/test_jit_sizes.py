@@ -226,3 +226,37 @@ def test_a9_arguments_that_do_not_fit_name_function_argument_size_and_bounds(ask
     with pytest.raises(svod.ArgumentError, match=name + r", but float32\[0\] was given; variable n: 0"):
         f(x=svod.Tensor(np.ones(0, np.float32)))
     assert f(np.ones(2, np.float32)).shape == (2,)
+
+
+@pytest.mark.parametrize("name", ["grad", "value_and_grad", "hessian", "jacobian", "vmap", "checkpoint"])
+def test_sizes_of_arguments_of_what_a_transformation_gives(name: str) -> None:
+    """It is called as the function that it is made of."""
+
+    def f(w: svod.Tensor, x: svod.Tensor, scale: float = 2.0) -> svod.Tensor:
+        return (x * w).sum() * scale if name != "vmap" else (x * w).sum(0) * scale
+
+    made = getattr(svod, name)(f)
+    jitted = svod.jit(made, shapes={"x": (N,)} if name != "vmap" else {"w": (N, 3), "x": (N, 3)})
+    for rows in (3, 5):
+        args = [svod.Tensor(2.0), svod.arange(rows, dtype=svod.float32)]
+        if name == "vmap":
+            args = [svod.ones((rows, 3)), svod.arange(3 * rows, dtype=svod.float32).reshape(rows, 3)]
+        elif name == "grad":
+            assert jitted(args[0], x=args[1]).item() == 2 * sum(range(rows))
+        for one, other in zip(np.atleast_1d(jitted(*args)), np.atleast_1d(made(*args)), strict=True):
+            np.testing.assert_allclose(np.asarray(one), np.asarray(other))
+    assert jitted.traces == 1
+
+
+def test_a_last_batch_of_one_row_leaves_running_statistics() -> None:
+    layer = svod.nn.BatchNorm1d(3)
+    f = svod.jit(lambda x: layer(x), shapes={"x": (svod.Variable("n", 1, 8), 3)})
+    batches = [np.random.default_rng(at).standard_normal((4, 3), np.float32) for at in range(2)]
+    other = svod.nn.BatchNorm1d(3)
+    for batch in (batches[0], batches[0][:1], batches[1]):
+        f(batch)
+        if len(batch) > 1:
+            other(svod.Tensor(batch))
+    assert f.traces == 1
+    for name in ("running_mean", "running_var"):
+        np.testing.assert_allclose(getattr(layer, name).numpy(), getattr(other, name).numpy(), rtol=1e-5)

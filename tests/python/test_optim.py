@@ -606,3 +606,15 @@ def test_a_step_goes_on_from_what_others_wrote(dtype: svod.DType, jitted: bool) 
     model(svod.ones(1, 2, dtype=dtype)).sum().backward()
     optimizer.step()
     assert model.weight.tolist() == [[3.0, -5.0]]
+
+
+@pytest.mark.parametrize("by_name", [False, True])
+def test_what_is_to_stay_is_not_moved_by_gradients_that_are_given(by_name: bool) -> None:
+    layer = nn.Linear(2, 2).requires_grad_()
+    layer.bias.requires_grad_(False)
+    optimizer = optim.SGD(layer.named_parameters() if by_name else layer.parameters(), lr=0.1)
+    _, gradients = svod.value_and_grad(lambda layer: layer(svod.ones(2)).sum())(layer)
+    before = {name: value.numpy() for name, value in layer.state_dict().items()}
+    optimizer.step(gradients if by_name else list(gradients.values()))
+    np.testing.assert_array_equal(layer.bias.numpy(), before["bias"])
+    assert (layer.weight.detach().numpy() != before["weight"]).all()

@@ -14,6 +14,7 @@ use svod_ir::graph::{Device, Leaf, LeafClass, UOp};
 use svod_ir::size::{BoundVariable, Size};
 use svod_runtime::{Context, Memory};
 
+use crate::derivative::{following, grad_enabled};
 use crate::devices::even_cut;
 use crate::error::{Result, TensorError, show};
 use crate::memory::{bound_leaf, host, leaf_over};
@@ -268,6 +269,18 @@ impl Tensor {
             .ok_or_else(|| TensorError::shape(op, format!("{count} elements have no upper bound")))?;
         let device = Context::global().devices().get(device)?;
         Ok(Arc::new(Buffer::new(device.allocator(), dtype, most)?))
+    }
+
+    /// [`Tensor::full_like`] in place of this tensor: by what this one follows from, its derivative is 0.
+    ///
+    /// # Errors
+    /// Those of [`Tensor::full_like`].
+    pub fn filled(&self, value: impl Into<Operand>) -> Result<Tensor> {
+        let (made, old) = (self.full_like(value)?, self.uop());
+        match old.is_watched() && grad_enabled() {
+            true => Ok(Tensor::from_uop(following("fill_", &made.uop(), &[old])?)),
+            false => Ok(made),
+        }
     }
 
     /// One value in this tensor's shape and type, where this tensor is.

@@ -241,7 +241,9 @@ class Optimizer:
         gradients: Sequence[Tensor | None] | Mapping[str, Tensor] | Callable[[], Any] | None = None,
         closure: Callable[[], Any] | None = None,
     ) -> Any:
-        """Writes the parameters anew, from their `grad` or from `gradients`; those without a gradient stay.
+        """Writes the parameters anew, from their `grad` or from `gradients`.
+
+        Those without a gradient stay, and so do those of which the program said `requires_grad_(False)`.
 
         `gradients` are one for each parameter, in order, or by the names that the parameters were given with, as
         `svod.value_and_grad` gives them for a module. A function in their place, or a `closure`, is called first, to
@@ -439,11 +441,13 @@ class Optimizer:
                     f"{type(self).__name__}.step: gradients by the names {sorted(given)[:4]}, but the parameters are "
                     f"{'without names: give named_parameters()' if None in names else names[:4]}"
                 )
-            return iter([given.get(str(name)) for name in names])
-        gradients = list(given)
+            gradients = [given.get(str(name)) for name in names]
+        else:
+            gradients = list(given)
         if len(gradients) != len(everything):
             raise ArgumentError(f"{type(self).__name__}.step: {len(gradients)} gradients, {len(everything)} parameters")
-        return iter(gradients)
+        is_fixed = [group.params[at]._is_fixed() for group, at in everything]
+        return iter([None if fixed else one for one, fixed in zip(gradients, is_fixed, strict=True)])
 
     def _step(self, group: ParamGroup, gradients: list[Tensor | None]) -> list[Tensor]:
         """The tensors of a group that stand for new values after a step."""

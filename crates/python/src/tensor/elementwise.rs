@@ -202,7 +202,7 @@ in_place! {
     floor_divide_: floor_div(other), "Becomes `x // other`.";
     remainder_: modulo(other), "Becomes `x % other`.";
     pow_: pow(other), "Becomes `x ** other`.";
-    fill_: full_like(value), "Becomes one value everywhere.";
+    fill_: filled(value), "Becomes one value everywhere.";
     neg_: neg(), "Becomes `-x`.";
     abs_: abs(), "Becomes `|x|`.";
     exp_: exp(), "Becomes `exp(x)`.";
@@ -427,7 +427,7 @@ impl PyTensor {
 
     /// Becomes zeros.
     fn zero_(slf: Bound<'_, Self>) -> Result<Bound<'_, Self>> {
-        slf.get().0.become_same_kind("zero_", &slf.get().0.full_like(0)?)?;
+        slf.get().0.become_same_kind("zero_", &slf.get().0.filled(0)?)?;
         Ok(slf)
     }
 

@@ -184,14 +184,17 @@ def _follow(
 ) -> None:
     """Running statistics take in a share of those along some axes, averaged over the batch if it is none of these.
 
-    Of a batch without elements there are none.
+    Of a batch without elements there are none, and of one value of a channel, where sizes are variables, neither.
     """
     if any(isinstance(extent, int) and extent == 0 for extent in input.shape):
         return
+    count = prod(input.shape[axis] for axis in axes)
     for running, now in ((running_mean, input.mean), (running_var, input.var)):
         if running is not None:
             statistic = now(axes)
-            written(running, running * (1 - momentum) + (statistic if 0 in axes else statistic.mean(0)) * momentum)
+            new = running * (1 - momentum) + (statistic if 0 in axes else statistic.mean(0)) * momentum
+            # One value, as of a last batch of one row, has no variance.
+            written(running, new if isinstance(count, int) else where(Tensor(count) > 1, new, running))
 
 
 @checked
