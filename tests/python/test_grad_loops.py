@@ -224,3 +224,29 @@ def test_gradients_that_branches_take_are_differentiated() -> None:
     # What is not differentiated requires nothing.
     assert not svod.iterate(2, lambda i, c: svod.grad(f)(c), x).requires_grad
     assert not svod.iterate(LONG, lambda i, c: c - 0.01 * svod.grad(f)(c), x).requires_grad
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        lambda x, c, iterate: c + 0.1 * svod.grad(lambda y: (y**3 * x).sum())(c),
+        lambda x, c, iterate: c + 0.1 * svod.grad(lambda y: (y * c).sin().sum())(x),
+        lambda x, c, iterate: c + 0.1 * svod.hessian(lambda y: (y**3).sum())(c).sum(0),
+        lambda x, c, iterate: c - 0.1 * svod.jit(svod.grad(lambda y: (y**3).sum()))(c),
+        lambda x, c, iterate: iterate(2, lambda j, d: d - svod.grad(lambda y: (y**3).sum() * c.sum())(d), c * x),
+    ],
+)
+def test_gradients_in_bodies_read_from_outside(body: Callable[..., svod.Tensor]) -> None:
+    """What a gradient in a body is taken by, and what it reads, may be of the loop, of an outer loop or of neither."""
+
+    def made(iterate: Callable[..., Any]) -> Callable[[svod.Tensor], Any]:
+        return lambda x: iterate(2, lambda i, c: body(x, c, iterate), x).sum()
+
+    x = svod.Tensor([0.3, 0.5], dtype="float64")
+    expected = [svod.grad(made(written_out))(x).numpy()]
+    close([svod.grad(made(svod.iterate))(x).numpy()], expected)
+    close([svod.jit(svod.grad(made(svod.iterate)))(x).numpy()], expected)
+    w = svod.Tensor([0.3, 0.5], dtype="float64").requires_grad_()
+    made(svod.iterate)(w).backward()
+    assert w.grad is not None
+    close([w.grad.numpy()], expected)
