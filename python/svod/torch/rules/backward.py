@@ -135,7 +135,7 @@ def _averaged_backward(mode: str) -> Callable[..., svod.Tensor]:
         gradient: svod.Tensor, size: Sequence[Any], shape: Sequence[Any], align_corners: bool, *scales: float | None
     ) -> svod.Tensor:
         # It depends on the image's size alone.
-        image = svod.zeros(tuple(shape), dtype=gradient.dtype)
+        image = svod.zeros(tuple(shape), dtype=gradient.dtype).requires_grad_()
         (of_x,) = pulled(lambda x: neural.averaged(x, mode, size, align_corners, scales), [True], gradient, image)
         assert of_x is not None
         return of_x
