@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import functools
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,6 +12,7 @@ import numpy as np
 
 from svod._arguments import checked_at_once, checked_init
 from svod._module import Module
+from svod._signature import takes_the_same
 from svod._svod import (
     ArgumentError,
     ArgumentTypeError,
@@ -268,7 +268,7 @@ def value_and_grad(
 def _value_and_grad(
     called: str, function: Callable[..., Any], argnums: int | Sequence[int], has_aux: bool
 ) -> Callable[..., Any]:
-    @functools.wraps(function, updated=())
+    @takes_the_same(function)
     def differentiated(*args: Any, **kwargs: Any) -> Any:
         named = _positions(called, argnums, len(args))
         places = list(dict.fromkeys(named))
@@ -313,7 +313,7 @@ def _gradient_of(
 ) -> Callable[..., Any]:
     both = _value_and_grad(called, function, argnums, has_aux)
 
-    @functools.wraps(function, updated=())
+    @takes_the_same(function)
     def differentiated(*args: Any, **kwargs: Any) -> Any:
         value, gradient = both(*args, **kwargs)
         return (gradient, value[1]) if has_aux else gradient
@@ -415,7 +415,7 @@ def jacobian(function: Callable[..., Any], argnums: int | Sequence[int] = 0) -> 
     [3.0, 2.0]
     """
 
-    @functools.wraps(function, updated=())
+    @takes_the_same(function)
     def differentiated(*args: Any, **kwargs: Any) -> Any:
         named = _positions("jacobian", argnums, len(args))
         places = list(dict.fromkeys(named))
@@ -478,7 +478,7 @@ def hessian(function: Callable[..., Any], argnums: int | Sequence[int] = 0) -> C
     [[10.0, 6.0], [6.0, 0.0]]
     """
 
-    @functools.wraps(function, updated=())
+    @takes_the_same(function)
     def differentiated(*args: Any, **kwargs: Any) -> Any:
         named = _positions("hessian", argnums, len(args))
         places = list(dict.fromkeys(named))
@@ -526,7 +526,7 @@ def custom_gradient(function: Callable[..., Any]) -> Callable[..., Any]:
     """
     name = _name(function)
 
-    @functools.wraps(function)
+    @takes_the_same(function)
     def given(*args: Any, **kwargs: Any) -> Tensor:
         result = function(*args, **kwargs)
         if not (isinstance(result, tuple) and len(result) == 2 and callable(result[1])):
@@ -551,7 +551,7 @@ def custom_gradient(function: Callable[..., Any]) -> Callable[..., Any]:
     return given
 
 
-def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:
+def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | None = None, **kwargs: Any) -> Any:
     """The function, whose derivatives compute what lies between its arguments and its results again.
 
     What a derivative needs of the way forward is not kept in memory then, but for the arguments: of a deep network
@@ -559,7 +559,8 @@ def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:
     al. 2016). Values and derivatives are the same, up to rounding. Each result is computed again on its own; tensors
     that the function finds outside of its arguments, such as parameters, have their derivatives too.
 
-    As `jax.checkpoint`, and as PyTorch's `checkpoint(function, *args)`, which is `checkpoint(function)(*args)` here.
+    As `jax.checkpoint`. With arguments it is called with them, as PyTorch's `checkpoint(function, *args)`, whose
+    `use_reentrant` changes nothing here.
 
     >>> import svod
     >>> w = svod.Tensor([2.0, 3.0])
@@ -569,7 +570,7 @@ def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:
     """
     name = _name(function)
 
-    @functools.wraps(function, updated=())
+    @takes_the_same(function)
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
         given: list[Any] = []
         taken((args, kwargs), given)
@@ -583,7 +584,7 @@ def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:
         again = [_checkpointed(name, one, tensors) if isinstance(one, Tensor) else one for one in results]
         return rebuilt(structure, again)
 
-    return checkpointed
+    return checkpointed(*args, **kwargs) if args or kwargs else checkpointed
 
 
 def _match(structure: Any, made: Any, cotangents: dict[int, Tensor | None], name: str) -> None:

@@ -1,8 +1,8 @@
 """What `x += y` and its like make of a tensor: a value of the same type and shape, for which the name then stands.
 
 No other name of the tensor sees it, unless it is a parameter where no gradients are recorded, which is written as an
-optimizer writes it. What the type cannot hold, and what has another shape, are errors, as they are to NumPy and
-PyTorch.
+optimizer writes it; where they are recorded, that is an error. So are what the type cannot hold and what has another
+shape, as they are to NumPy and PyTorch.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from svod._grad import is_grad_enabled
-from svod._svod import DType, DTypeError, ShapeError, Tensor
+from svod._svod import ArgumentError, DType, DTypeError, ShapeError, Tensor
 
 __all__ = ["install"]
 
@@ -56,7 +56,10 @@ def _method(name: str, sign: str) -> Callable[[Tensor, Any], Any]:
         if type(other) not in _SCALARS and made.shape != self.shape:
             message = f"{sign}=: the result has shape {made.shape}, not {self.shape}: write `x = x {sign} ...`"
             raise ShapeError(message)
-        if self.requires_grad and self.is_leaf and not is_grad_enabled():
+        if self.requires_grad and self.is_leaf:
+            if is_grad_enabled():
+                what = f"{kind.name}{list(self.shape)} requires a gradient, and is written under `no_grad` alone"
+                raise ArgumentError(f"{sign}=: {what}; `x = x {sign} ...` gives the name another tensor")
             return self._become(f"{sign}=", made)
         return made
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import sys
 from collections import defaultdict
@@ -11,31 +12,31 @@ from typing import Any
 from svod._svod import Variable
 from svod._tree import places
 
-__all__ = ["Signature"]
-
-# Modules of functions of functions, which pass on what they are given.
-_TRANSFORMATIONS = ("svod._grad", "svod._vmap")
+__all__ = ["Signature", "takes_the_same"]
 
 # Types of values that are what they are for good.
 _STATIC = (bool, int, float, complex, str, bytes, type(None), Variable)
 
 
-def _is_transformed(function: Any) -> bool:
-    """Whether it is what `svod.grad`, `svod.vmap` or their like have made of another function."""
-    own = getattr(function, "__globals__", {}).get("__name__")
-    return own in _TRANSFORMATIONS and hasattr(function, "__wrapped__")
+def takes_the_same(function: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Makes a wrapper look like a function that it passes all its arguments to, as they are."""
+
+    def marked(wrapper: Callable[..., Any]) -> Callable[..., Any]:
+        wrapped = functools.wraps(function, updated=())(wrapper)
+        wrapped._takes_the_same = True  # type: ignore[attr-defined]
+        return wrapped
+
+    return marked
 
 
 class Signature:
     """The parameters of a function, as far as calls that bind the same differ in how they are written."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        # What svod's own transformations make of a function is called as that is.
-        while _is_transformed(function):
-            function = function.__wrapped__  # type: ignore[attr-defined]
         try:
-            # What another wrapper passes on is its own business.
-            parameters = list(inspect.signature(function, follow_wrapped=False).parameters.values())
+            # What a wrapper passes on is its own business, unless that is all that it is given.
+            passed_to = inspect.unwrap(function, stop=lambda one: not getattr(one, "_takes_the_same", False))
+            parameters = list(inspect.signature(passed_to, follow_wrapped=False).parameters.values())
         except (TypeError, ValueError):
             parameters = []
         # Each by one of its names: the defaults of the others say nothing.

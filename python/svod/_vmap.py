@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
 from svod._place import place_of
+from svod._signature import takes_the_same
 from svod._svod import (
     ArgumentError,
     ArgumentTypeError,
@@ -60,7 +60,7 @@ def vmap(
     name = getattr(function, "__name__", type(function).__name__)
     in_axes, out_axes = _either("in", in_axes, in_dims), _either("out", out_axes, out_dims)
 
-    @functools.wraps(function, updated=())
+    @takes_the_same(function)
     def mapped(*args: Any, **kwargs: Any) -> Any:
         examples: list[Tensor] = []
         batches: list[Tensor] = []

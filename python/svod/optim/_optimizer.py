@@ -189,6 +189,8 @@ class Optimizer:
         self.defaults = defaults
         self._hooks: tuple[StepHook, ...] = ()
         self.param_groups: list[ParamGroup] = []
+        if isinstance(params, Tensor):
+            raise ArgumentTypeError(f"{type(self).__name__}: params: a list of tensors is expected, not a tensor")
         given = list(params)
         if not given:
             raise ArgumentError(f"{type(self).__name__}: no parameters")
