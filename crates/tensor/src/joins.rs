@@ -27,7 +27,7 @@ const MOST_PARTS: usize = 64;
 
 /// Of so many parts of a join one may be computed apart: more of them may have work in common with each other, and with what
 /// reads the join.
-const PENDING: usize = 4;
+pub(crate) const PENDING: usize = 4;
 
 /// Values one after the other along an axis.
 struct Join {

@@ -12,7 +12,8 @@
 //! * what a function of the host gave, and a loop that no derivative follows: these are in memory in any case, and dear to compute
 //!   again. All results of one step are computed at once, and those that something refers to are kept together.
 //!
-//! A handle names what has its elements in memory: of a transposed, padded or checkpointed value, its operand. Values on
+//! A handle names what has its elements in memory: of a transposed, padded or checkpointed value, its operand, unless that is many
+//! such steps away: a program that only moves a value, as a delay line does, goes on from where it was. Values on
 //! several devices are kept in their parts, and so are copies between devices.
 //!
 //! A read that wants a part of a value only, such as one element, computes all of it if that takes no longer than a few
@@ -57,8 +58,8 @@ const DRAWN: f64 = 24.0;
 /// Cost of each byte that a function of the host, or a loop, reads or gives.
 const DEAR: f64 = 32.0;
 
-/// Operations that runs have computed again and again, from which on what follows from literals is worth memory: a program
-/// builds on it step by step.
+/// Operations that runs have computed again and again, from which on what follows from literals is worth memory, and movements
+/// from which on a value is: a program builds on it step by step.
 const STEPS: u32 = 8;
 
 /// What is known of a node.
@@ -71,6 +72,8 @@ struct Fact {
     found: bool,
     /// Operations one after the other that earlier runs computed and this one would compute again.
     steps: u32,
+    /// Movements one after the other, back to what has its elements in memory.
+    moves: u32,
     /// Cost of computing it; what several read is divided among them.
     cost: f64,
     /// The part of that which is the same for a part of its elements as for all: of functions of the host and loops.
@@ -109,10 +112,11 @@ pub(crate) fn kept(graph: &Graph, config: &PrepareConfig) -> Result<Vec<NodeInde
         let (node, fact) = (&graph.nodes()[at], facts[at]);
         let named = fact.named || node.is_named();
         let shared = elsewhere.get(at) == Some(&true) && (node.runs() > 0 || passes(node));
+        let passed = passes(node) && !(node.is_named() && fact.moves >= STEPS);
         // What earlier runs computed is made of what they computed for it.
         let mut again = (fact.again || shared) && (fact.is_root || passes(node)) || !passes(node) && node.runs() == 0;
         let wanted = fact.part > 0.0 && (!apart || node.place().is_some());
-        if fact.lasting && fact.found && wanted && !fact.is_root && !passes(node) && !node.is_value() {
+        if fact.lasting && fact.found && wanted && !fact.is_root && !passed && !node.is_value() {
             let (own, beyond) = (bytes(node), (fact.cost - fact.dear) * (1.0 - fact.part));
             let small = own <= SMALL && beyond <= WHOLE;
             let spares = small || 2.0 * own <= fact.cost && beyond <= WHOLE * f64::from(node.runs());
@@ -139,7 +143,7 @@ pub(crate) fn kept(graph: &Graph, config: &PrepareConfig) -> Result<Vec<NodeInde
             let below = &mut facts[source as usize];
             below.again |= again;
             below.part = below.part.max(fact.part * part);
-            below.named |= named && passes(node);
+            below.named |= named && passed;
         }
     }
     if total <= LONG || apart {
@@ -253,6 +257,7 @@ fn facts(graph: &Graph) -> Option<Facts> {
         let ran = !passes(node) && !node.is_value() && node.runs() > 0;
         let steps = below().map(|f| f.steps).max().unwrap_or(0) + u32::from(ran);
         let given = node.place().is_some() || matches!(node.op(), Op::Rand(_) | Op::Leaf(_)) || is_step(node.op());
+        let moves = if node.op().is_movement() { 1 + below().map(|f| f.moves).max().unwrap_or(0) } else { 0 };
         let found = given || steps >= STEPS || below().any(|f| f.found);
         let share = |cost: fn(&Fact) -> f64| -> f64 {
             let of = |s: &NodeIndex| cost(&facts[*s as usize]) / f64::from(readers[*s as usize].max(1));
@@ -262,7 +267,7 @@ fn facts(graph: &Graph) -> Option<Facts> {
         let dear = if is_step(node.op()) { cost } else { share(|f| f.dear) };
         let own = if node.op().leaf().is_some() || is_written(node) { bytes(node) } else { 0.0 };
         let largest = below().map(|f| f.largest).fold(own, f64::max);
-        facts.push(Fact { lasting, found, steps, cost, dear, largest, ..Fact::default() });
+        facts.push(Fact { lasting, found, steps, moves, cost, dear, largest, ..Fact::default() });
     }
     Some(Facts { of: facts, apart })
 }
@@ -353,4 +358,29 @@ fn elements(node: &UOp) -> f64 {
 
 pub(crate) fn bytes(node: &UOp) -> f64 {
     elements(node) * node.dtype().bytes() as f64
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::STEPS;
+    use crate::tensor::Tensor;
+    use svod_dtype::{Const, DType};
+
+    #[test]
+    fn a_value_that_only_moves_is_kept_after_some_steps() {
+        let elements: Vec<f32> = (1..31).map(|n| n as f32).collect();
+        let mut x = Tensor::from_slice(&elements, &[30]).unwrap();
+        let mut since = 0;
+        for i in 1..=28usize {
+            // A delay line.
+            let longer = x.uop().pad(vec![(1.into(), 0.into())], Const::zero(DType::F32)).unwrap();
+            x = Tensor::from_uop(longer).narrow(0, 0, 30).unwrap();
+            let total: f32 = elements[..30 - i].iter().sum();
+            assert_eq!(x.sum(None, false).unwrap().item::<f32>().unwrap(), total);
+            since = if x.is_realized() { 0 } else { since + 1 };
+            assert!(since <= STEPS);
+        }
+        assert_eq!(x.to_vec::<f32>().unwrap()[26..], [0.0, 0.0, 1.0, 2.0]);
+    }
 }

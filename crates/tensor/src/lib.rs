@@ -95,6 +95,7 @@ mod steady;
 mod step;
 pub mod template;
 mod tensor;
+mod total;
 mod trace;
 mod view;
 mod window;

@@ -16,6 +16,7 @@ use crate::memory::{extents_of, host};
 use crate::realize::{compute_whole, without_kernel};
 use crate::single;
 use crate::tensor::Tensor;
+use crate::total;
 use crate::trace;
 
 impl Tensor {
@@ -96,7 +97,7 @@ impl Tensor {
             return Ok(Some(value));
         }
         match single::value(&node)? {
-            None if compute_whole(&node)? => single::value(&node),
+            None if total::compute(&node)? || compute_whole(&node)? => single::value(&node),
             found => Ok(found),
         }
     }

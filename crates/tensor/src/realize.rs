@@ -15,7 +15,7 @@ use crate::folded;
 use crate::joins;
 use crate::kept;
 use crate::lookups::Lookups;
-use crate::memory::{bound_leaf, class_of, device_of, extents_of, filled, leaf_over};
+use crate::memory::{bound_leaf, class_of, device_of, extents_of, leaf_over};
 use crate::output;
 use crate::pieces;
 use crate::read::{NO_MEMORY, buffer_of};
@@ -133,7 +133,11 @@ pub(crate) fn compute_whole(node: &UOp) -> Result<bool> {
 
 /// Computes nodes, whose graph may be walked already, and forces them: as one graph, but for what functions of the host are
 /// called with.
-fn compute_all(nodes: &[UOp], walked: Option<Graph>, config: impl FnOnce() -> Arc<PrepareConfig>) -> Result<()> {
+pub(crate) fn compute_all(
+    nodes: &[UOp],
+    walked: Option<Graph>,
+    config: impl FnOnce() -> Arc<PrepareConfig>,
+) -> Result<()> {
     if !nodes.iter().any(UOp::calls) {
         return compute_together(nodes, walked, config);
     }
@@ -426,8 +430,7 @@ pub(crate) fn without_kernel(node: &UOp) -> Result<Option<UOp>> {
         Some(folded::constant(node))
     };
     if let Some(value) = value.transpose()?.flatten() {
-        let buffer = filled(&*device_of(node)?, value, count)?;
-        return leaf_over(buffer, class_of(node), node.shape_arc().clone()).map(Some);
+        return folded::repeated(node, value).map(Some);
     }
     let Some(leaf) = viewed(node) else { return Ok(None) };
     if leaf.class().is_value() {

@@ -34,6 +34,14 @@ pub(crate) fn value(node: &UOp) -> Result<Option<Const>> {
     Ok(found.filter(|value| !value.is_nan() || node.op().leaf().is_some() || !PrepareConfig::of_reads().detect_nan))
 }
 
+/// The same where no float is rounded on the way.
+pub(crate) fn unrounded(node: &UOp) -> Result<Option<Const>> {
+    match node.numel().as_const() == Some(1) && !node.dtype().is_complex() {
+        true => Budget { nodes: MOST, rounds: false }.value(node),
+        false => Ok(None),
+    }
+}
+
 impl Budget {
     fn value(&mut self, node: &UOp) -> Result<Option<Const>> {
         let Some(left) = self.nodes.checked_sub(1) else { return Ok(None) };
