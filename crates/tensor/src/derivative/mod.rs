@@ -50,6 +50,7 @@ mod variables;
 mod walk;
 mod windows;
 
+use rustc_hash::FxHashMap;
 use svod_dtype::Const;
 use svod_ir::graph::{Graph, Op, UOp, Watch};
 
@@ -82,8 +83,8 @@ impl Tensor {
     ///
     /// # Errors
     /// A value of several elements without a cotangent, and a cotangent of another shape or type; tensors that are not of
-    /// floats, or that the value does not follow from; constants that require no gradient and are not in memory, since equal ones
-    /// are one; operations without a derivative.
+    /// floats, or that the value does not follow from; constants that require no gradient and are not in memory, and two tensors
+    /// that are computed alike, since equal ones are one; operations without a derivative.
     pub fn gradient(&self, by: &[&Tensor], cotangent: Option<&Tensor>) -> Result<Vec<Tensor>> {
         let op = "gradient";
         let root = self.uop();
@@ -93,6 +94,14 @@ impl Tensor {
                 "{} is a constant, and so is each equal one that the value is made of: `realize()` it, or let it require a \
                  gradient, before it is used; or take `svod.grad` of a function of it",
                 constant.described()
+            );
+            return Err(TensorError::value(op, message));
+        }
+        if let Some(twin) = twin(by) {
+            let message = format!(
+                "{} is given twice, by two tensors that are computed alike and are one value: let each require a gradient \
+                 before it is used, or take `svod.grad` of a function of them",
+                twin.described()
             );
             return Err(TensorError::value(op, message));
         }
@@ -189,6 +198,12 @@ pub fn released(values: &[&Tensor], variables: &[&Tensor]) -> Result<Vec<Tensor>
 fn is_literal(node: &UOp) -> bool {
     let is_found = |node: &UOp| node.op().leaf().is_some() || matches!(node.op(), Op::Host(..) | Op::Watch(_));
     node.trace() == 0 && !Graph::new(std::slice::from_ref(node)).nodes().iter().any(is_found)
+}
+
+/// A tensor whose node is that of another one before it, so that derivatives by the two are not told apart.
+fn twin<'a>(by: &[&'a Tensor]) -> Option<&'a Tensor> {
+    let mut seen: FxHashMap<Target, &Tensor> = FxHashMap::default();
+    by.iter().copied().find(|tensor| !seen.entry(Target::of(&tensor.uop())).or_insert(tensor).same(tensor))
 }
 
 fn pulled(op: &'static str, given: &[(UOp, UOp)], by: &[&Tensor]) -> Result<Vec<Option<UOp>>> {
