@@ -38,7 +38,7 @@ pub struct Cost {
     pub slots: f64,
     /// Slots of a task in the longest chain of instructions that wait for one another.
     pub chain: f64,
-    /// Operations on floats, as they are executed: what lies in padding counts too.
+    /// Operations on floats, as they are executed, but for choices among them: what lies in padding counts too.
     pub flops: f64,
     /// What is touched of buffer arguments.
     pub traffic: Vec<Traffic>,
@@ -319,6 +319,14 @@ mod tests {
         assert_eq!(per_core(1), [3072.0, 3072.0]);
         assert_eq!(per_core(8), [512.0, 384.0]);
         assert_eq!(per_core(64), [256.0, 64.0]);
+    }
+
+    #[test]
+    fn e4_choices_are_no_operations_on_floats() {
+        let text = "lowered masked\nparam p0: f32[1000]\nparam p1: f32[1]\n\nphase\ntemp acc: f32[1] register\n{\n  \
+                    acc[0] = f32(0.0)\n  serial k < 1000 {\n    \
+                    acc[0] = acc[0] + where(k < 997, p0[k], f32(0.0))\n  }\n}\n";
+        assert_eq!(cost(text).flops, 1000.0);
     }
 
     #[test]

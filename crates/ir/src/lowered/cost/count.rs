@@ -311,7 +311,8 @@ impl<'a> Counter<'a> {
             match node {
                 Expr::Alu(op, args) => {
                     let float = args.iter().any(|a| pool.dtype(*a).is_float());
-                    if float {
+                    // A choice computes nothing: those of masked elements are in no program.
+                    if float && *op != Alu::Where {
                         self.cost.flops += self.share * times * lanes;
                     }
                     let address = dtype == DType::Index && mask & LANES == 0;
