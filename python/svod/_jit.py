@@ -640,7 +640,7 @@ def jit(
     >>> scaled = svod.jit(lambda x: w * x)
     >>> (scaled(svod.Tensor([3.0, 4.0])) ** 2).sum().backward()
     >>> w.grad.tolist()
-    [54.0, 64.0]
+    [45.0, 64.0]
     """
     if not isinstance(max_traces, numbers.Integral) or max_traces < 1:
         kind = ArgumentError if isinstance(max_traces, numbers.Integral) else ArgumentTypeError

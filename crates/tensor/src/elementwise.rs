@@ -5,12 +5,14 @@ use std::ops;
 
 use svod_dtype::{DEFAULT_FLOAT, DType};
 use svod_ir::alu::Alu;
-use svod_ir::graph::UOp;
+use svod_ir::graph::{Op, UOp};
 
 use crate::complex;
 use crate::error::{Result, TensorError, show_operands};
 use crate::operand::{Operand, aligned, broadcast, common_dtype};
+use crate::realize::seen;
 use crate::tensor::Tensor;
+use crate::trace::Trace;
 
 /// The types in which an operation computes, and what it does to others.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -467,7 +469,15 @@ impl Tensor {
 
     /// Without gradient.
     pub fn detach(&self) -> Result<Tensor> {
-        Ok(Tensor::from_uop(self.uop().detach()?))
+        let node = self.uop();
+        // What is in memory already lets go of what it was computed by: a state that is carried from step to step would
+        // hold those of all steps. A variable stays, for whoever writes it asks who else holds it.
+        let memory = seen(&node).filter(|_| !Trace::is_active());
+        let has_history = |of: &UOp| of.history().is_some_and(|history| !matches!(history.op(), Op::Watch(_)));
+        if let Some(memory) = memory.filter(|memory| memory.dtype() == node.dtype() && has_history(memory)) {
+            return Ok(Tensor::from_uop(memory.forgetting()?.reshape(node.shape_arc().clone())?));
+        }
+        Ok(Tensor::from_uop(node.detach()?))
     }
 
     /// In memory of its own, dense and row-major, once it is realized.

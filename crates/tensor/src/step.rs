@@ -5,7 +5,7 @@
 //! weights of all of them. So a step computes in its own run, beside what it writes, of the values that a handle names and
 //! that are made of memory which it replaces
 //!
-//! * those that are small, such as losses and what is counted;
+//! * those that are small, such as losses, what is counted, and the states that a recurrent network goes on from;
 //! * those of any size that are made of memory which an earlier step has replaced, such as averages of weights. Gradients and
 //!   activations are forgotten before that.
 //!
@@ -14,7 +14,7 @@
 
 use rustc_hash::FxHashSet;
 use svod_device::host_memory;
-use svod_ir::graph::walk::{CHAIN, holding, live};
+use svod_ir::graph::walk::{CHAIN, NodeIndex, holding, live};
 use svod_ir::graph::{Graph, Leaf, Op, UOp};
 use svod_runtime::{Memory, PrepareConfig};
 
@@ -142,9 +142,10 @@ fn dependents(replaced: &Replaced) -> Vec<UOp> {
     let most = (host_memory() / SHARE) as f64;
     // What is made of parameters that require no gradient is not told from other values.
     let graph = Graph::new(&if replaced.is_watched { holding() } else { live() });
+    let named = named(&graph);
     let mut facts: Vec<Fact> = Vec::with_capacity(graph.len());
     let mut found = Vec::new();
-    for (node, sources) in graph.iter() {
+    for ((node, sources), is_named) in graph.iter().zip(named) {
         let below = || sources.iter().map(|s| facts[*s as usize]);
         let memory = node.op().leaf().and_then(Leaf::downcast::<Memory>);
         let fact = Fact {
@@ -154,7 +155,7 @@ fn dependents(replaced: &Replaced) -> Vec<UOp> {
             chain: below().map(|fact| fact.chain + 1).max().unwrap_or(0),
         };
         facts.push(fact);
-        let is_asked_for = fact.lasting && node.is_named() && node.trace() == 0 && !passes(node) && !node.is_value();
+        let is_asked_for = fact.lasting && is_named && node.trace() == 0 && !passes(node) && !node.is_value();
         let is_small = bytes(node) <= SMALL && (fact.replaced_now || fact.chain >= CHAIN);
         let is_late = bytes(node) <= most && fact.replaced_before;
         if is_asked_for && (is_small || is_late) && !matches!(node.op(), Op::Leaf(_)) {
@@ -162,4 +163,17 @@ fn dependents(replaced: &Replaced) -> Vec<UOp> {
         }
     }
     found
+}
+
+/// Which nodes handles name: themselves, or a movement or mark of them, which has its elements where they have them.
+fn named(graph: &Graph) -> Vec<bool> {
+    let mut named: Vec<bool> = graph.nodes().iter().map(UOp::is_named).collect();
+    for (at, node) in graph.nodes().iter().enumerate().rev() {
+        if named[at] && passes(node) {
+            // Of a mark, only the first operand is computed.
+            let read = if node.op().is_mark() { 1 } else { usize::MAX };
+            graph.sources(at as NodeIndex).iter().take(read).for_each(|source| named[*source as usize] = true);
+        }
+    }
+    named
 }

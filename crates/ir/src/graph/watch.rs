@@ -183,6 +183,11 @@ impl UOp {
         Ok(value)
     }
 
+    /// This memory without what it was computed by.
+    pub fn forgetting(&self) -> Result<UOp, GraphError> {
+        self.numbered(0)
+    }
+
     /// This memory, told from others by a number.
     fn numbered(&self, number: u64) -> Result<UOp, GraphError> {
         match self.op() {
