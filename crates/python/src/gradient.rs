@@ -149,14 +149,18 @@ pub fn _with_derivative(
     function: Py<PyAny>,
 ) -> Result<PyTensor> {
     let pull = move |g: &Tensor| -> Pulled {
-        Python::attach(|py| -> std::result::Result<Vec<Option<Tensor>>, Raised> {
-            let given = function.bind(py).call1((Bound::new(py, PyTensor::from(g.clone()))?,))?;
-            let parts: Vec<Option<Py<PyTensor>>> = given.extract()?;
-            Ok(parts.into_iter().map(|part| Some(part?.get().0.clone())).collect())
-        })
-        .map_err(|raised| Arc::new(Exception::new(raised.into())) as Arc<dyn std::error::Error + Send + Sync>)
+        pulled(|py| function.bind(py).call1((Bound::new(py, PyTensor::from(g.clone()))?,)))
     };
     Ok(value.0.with_derivative(name, &tensors(&operands), pull)?.into())
+}
+
+/// The cotangents that a function of Python's gives.
+fn pulled(call: impl for<'py> FnOnce(Python<'py>) -> PyResult<Bound<'py, PyAny>>) -> Pulled {
+    Python::attach(|py| -> std::result::Result<Vec<Option<Tensor>>, Raised> {
+        let parts: Vec<Option<Py<PyTensor>>> = call(py)?.extract()?;
+        Ok(parts.into_iter().map(|part| Some(part?.get().0.clone())).collect())
+    })
+    .map_err(|raised| Arc::new(Exception::new(raised.into())) as Arc<dyn std::error::Error + Send + Sync>)
 }
 
 /// Values in memory that a call of this name has given. What a function makes of their cotangents, none of those that have none, and
@@ -170,13 +174,8 @@ pub fn _with_derivatives(
     function: Py<PyAny>,
 ) -> Result<Vec<PyTensor>> {
     let pull = move |given: &[Option<Tensor>], operands: &[Tensor], is_last: bool| -> Pulled {
-        Python::attach(|py| -> std::result::Result<Vec<Option<Tensor>>, Raised> {
-            let given: Vec<Option<PyTensor>> = given.iter().map(|g| g.clone().map(Into::into)).collect();
-            let found = function.bind(py).call1((given, python(operands.to_vec()), is_last))?;
-            let parts: Vec<Option<Py<PyTensor>>> = found.extract()?;
-            Ok(parts.into_iter().map(|part| Some(part?.get().0.clone())).collect())
-        })
-        .map_err(|raised| Arc::new(Exception::new(raised.into())) as Arc<dyn std::error::Error + Send + Sync>)
+        let given: Vec<Option<PyTensor>> = given.iter().map(|g| g.clone().map(Into::into)).collect();
+        pulled(|py| function.bind(py).call1((given, python(operands.to_vec()), is_last)))
     };
     Ok(python(with_derivatives(name, &tensors(&values), &tensors(&operands), pull)?))
 }

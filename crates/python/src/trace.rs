@@ -316,6 +316,11 @@ pub fn _constants<'py>(py: Python<'py>, tensors: Vec<Py<PyTensor>>) -> Option<Bo
     ids.map(|ids| PyBytes::new(py, ids.as_flattened()))
 }
 
+/// Inputs with what stands in their place.
+fn pairs<'a>(inputs: &'a [Py<PyTensor>], values: &'a [Py<PyTensor>]) -> Vec<(&'a Tensor, &'a Tensor)> {
+    inputs.iter().zip(values).map(|(a, b)| (&a.get().0, &b.get().0)).collect()
+}
+
 /// What a graph computes with these values in place of its inputs; none where one of them does not fit there.
 #[explained]
 #[pyfunction]
@@ -324,8 +329,7 @@ pub fn _with_constants(
     inputs: Vec<Py<PyTensor>>,
     values: Vec<Py<PyTensor>>,
 ) -> Result<Option<Vec<PyTensor>>> {
-    let pairs: Vec<(&Tensor, &Tensor)> = inputs.iter().zip(&values).map(|(a, b)| (&a.get().0, &b.get().0)).collect();
-    Ok(with_constants(graph.graph(), &pairs)?.map(|roots| roots.into_iter().map(PyTensor).collect()))
+    Ok(with_constants(graph.graph(), &pairs(&inputs, &values))?.map(|roots| roots.into_iter().map(PyTensor).collect()))
 }
 
 /// As `_with_constants`, with values that derivatives are taken of.
@@ -336,8 +340,7 @@ pub fn _with_values(
     inputs: Vec<Py<PyTensor>>,
     values: Vec<Py<PyTensor>>,
 ) -> Result<Option<Vec<PyTensor>>> {
-    let pairs: Vec<(&Tensor, &Tensor)> = inputs.iter().zip(&values).map(|(a, b)| (&a.get().0, &b.get().0)).collect();
-    Ok(with_values(graph.graph(), &pairs)?.map(|roots| roots.into_iter().map(PyTensor).collect()))
+    Ok(with_values(graph.graph(), &pairs(&inputs, &values))?.map(|roots| roots.into_iter().map(PyTensor).collect()))
 }
 
 /// What a traced function does with the generator of random numbers.

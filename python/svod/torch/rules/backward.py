@@ -21,6 +21,13 @@ def pulled(
     return [next(found) if is_wanted else None for is_wanted in wanted]
 
 
+def pulled_by(x: svod.Tensor, forward: Callable[[svod.Tensor], svod.Tensor], gradient: svod.Tensor) -> svod.Tensor:
+    """The gradient of the only operand."""
+    (of_x,) = pulled(forward, [True], gradient, x)
+    assert of_x is not None
+    return of_x
+
+
 @aten("convolution_backward")
 def convolution_backward(
     gradient: svod.Tensor,
@@ -81,9 +88,7 @@ def avg_pool_backward(
     def forward(x: svod.Tensor) -> svod.Tensor:
         return neural.avg_pool(x, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
-    (of_x,) = pulled(forward, [True], gradient, x)
-    assert of_x is not None
-    return of_x
+    return pulled_by(x, forward, gradient)
 
 
 @aten("_adaptive_avg_pool2d_backward", "_adaptive_avg_pool3d_backward")
@@ -92,9 +97,7 @@ def adaptive_avg_pool_backward(gradient: svod.Tensor, x: svod.Tensor) -> svod.Te
     size = gradient.shape[-rank:]
     if not all(isinstance(extent, int) for extent in size):
         raise Unsupported("an adaptive pool to a symbolic size")
-    (of_x,) = pulled(lambda x: neural.adaptive_avg_pool(x, size), [True], gradient, x)
-    assert of_x is not None
-    return of_x
+    return pulled_by(x, lambda x: neural.adaptive_avg_pool(x, size), gradient)
 
 
 @aten("grid_sampler_2d_backward", "grid_sampler_3d_backward")
@@ -118,9 +121,7 @@ def _pad_backward(mode: str) -> Callable[..., svod.Tensor]:
     """The sums of the gradients of an element and of its copies."""
 
     def backward(gradient: svod.Tensor, x: svod.Tensor, padding: Sequence[Any]) -> svod.Tensor:
-        (of_x,) = pulled(lambda x: F.pad(x, padding, mode), [True], gradient, x)
-        assert of_x is not None
-        return of_x
+        return pulled_by(x, lambda x: F.pad(x, padding, mode), gradient)
 
     return backward
 
@@ -136,9 +137,7 @@ def _averaged_backward(mode: str) -> Callable[..., svod.Tensor]:
     ) -> svod.Tensor:
         # It depends on the image's size alone.
         image = svod.zeros(tuple(shape), dtype=gradient.dtype).requires_grad_()
-        (of_x,) = pulled(lambda x: neural.averaged(x, mode, size, align_corners, scales), [True], gradient, image)
-        assert of_x is not None
-        return of_x
+        return pulled_by(image, lambda x: neural.averaged(x, mode, size, align_corners, scales), gradient)
 
     return backward
 
