@@ -212,3 +212,24 @@ def test_the_operation_is_named_in_plans_of_any_size_and_in_steps() -> None:
         step(np.ones((4, 3), np.float32))
         with pytest.raises(svod.ExecutionError, match=rf"made by `/`, at {__file__}:\d+"):
             step(np.zeros((4, 3), np.float32))
+
+
+def test_sizes_that_a_run_has_for_itself_alone() -> None:
+    n = svod.Variable("n", 1, 8)
+    lines, at = svod.jit(lambda x: x.log(), shapes={"x": (n,)}), line()
+    with svod.detect_nan():
+        for count in (3, 5, 2):
+            assert lines(np.ones(count, np.float32)).tolist() == [0] * count
+            with pytest.raises(svod.ExecutionError) as raised:
+                lines(np.float32([1] * (count - 1) + [-1]))
+            said = str(raised.value)
+            assert f"NaN at [{count - 1}] of its result float32[{count}]" in said and made_by("log", at) in said
+    x = svod.empty(n)
+    with svod.detect_nan():
+        plan = x.log().prepare(inputs=[x])
+    # What the plan's own memory holds at other sizes is not looked at.
+    with pytest.raises(svod.ExecutionError, match=r"NaN at \[5\] of its result float32\[6\]"):
+        plan.execute(np.float32([1, 1, 1, 1, 1, -1]))
+    assert plan.run(np.ones(2, np.float32))[0].tolist() == [0, 0]
+    with pytest.raises(svod.ExecutionError, match=r"NaN at \[7\] of its result float32\[8\]"):
+        plan.run(np.float32([1] * 7 + [-1]))

@@ -155,6 +155,64 @@ def test_dynamic_training(strict):
         agree(results[1], results[0])
 
 
+def test_equal_results_have_memory_of_their_own():
+    torch._dynamo.reset()
+
+    class Twice(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a = torch.nn.Parameter(torch.ones(3))
+            self.b = torch.nn.Parameter(torch.ones(3))
+            self.register_buffer("c", torch.zeros(3))
+            self.register_buffer("d", torch.zeros(3))
+
+        def forward(self, x):
+            self.c, self.d = x * 2, x * 2
+            return ((self.a + self.b) * x).sum(), x.exp(), x.exp(), x * 2
+
+    model, x = Twice(), torch.ones(3)
+    loss, *results = torch.compile(model, backend="svod")(x)
+    loss.backward()
+    memory = [*results, model.a.grad, model.b.grad, model.c, model.d]
+    assert len({value.data_ptr() for value in memory}) == len(memory)
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    agree(model.a.grad, torch.full((3,), 6**-0.5))
+    results[0].add_(9)
+    agree(results[1], x.exp())
+
+
+@pytest.mark.parametrize("function", [torch.exp, torch.tanh, torch.sigmoid, lambda x: x.softmax(0)])
+def test_a_result_that_the_backward_pass_reads_is_not_to_be_changed(function):
+    torch._dynamo.reset()
+    x = torch.ones(3, requires_grad=True)
+    y = torch.compile(lambda x: function(x * 1.5), backend="svod")(x)
+    y.mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+
+
+@pytest.mark.parametrize("order", [2, 3, 1, float("inf"), 0.5])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_norms_of_narrow_types_are_rounded_once(order, dtype):
+    torch._dynamo.reset()
+    run = torch.compile(lambda x: torch.linalg.vector_norm(x, order, dim=0), backend="svod")
+    for scale in (8, 1e-3):
+        x = (torch.randn(500, 2) * scale).to(dtype)
+        torch.testing.assert_close(run(x), torch.linalg.vector_norm(x, order, dim=0))
+
+
+@pytest.mark.parametrize("scale", [0.5, 1.5, 2.0, 1.25, 0.3, 2.7])
+@pytest.mark.parametrize("mode", ["nearest", "bilinear"])
+def test_sizes_that_are_scaled(scale, mode, strict):
+    torch._dynamo.reset()
+    model = torch.nn.Upsample(scale_factor=scale, mode=mode)
+    run = torch.compile(model, backend="svod", dynamic=True)
+    # 10 times 0.3 is 3 in float64, where the exact product of the two is less.
+    for height in (10, 7, 13, 20):
+        x = torch.randn(2, 3, height, height + 1)
+        torch.testing.assert_close(run(x), model(x), rtol=1e-5, atol=1e-5)
+
+
 def test_sizes_that_are_results():
     @torch.compile(backend="svod", dynamic=True)
     def function(x):

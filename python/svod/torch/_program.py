@@ -126,11 +126,17 @@ class Program:
             _view(output, self._places.keys(), results if at < len(returned) else {})
             for at, output in enumerate(self._outputs)
         ]
-        # Those results that a plan computes: what is a view of an argument is made of that.
+        # Those results that a plan computes: what is a view of an argument is made of that. One that is there twice is
+        # one tensor, as PyTorch counts the changes of what the backward pass reads.
+        first = {output: at for at, output in reversed(list(enumerate(self._outputs))) if isinstance(output, Node)}
+        self._again = {at: first[out] for at, out in enumerate(self._outputs) if first.get(out, at) != at}
         self._computed = [
             at
             for at, output in enumerate(self._outputs)
-            if isinstance(output, Node) and self._views[at] is None and isinstance(output.meta["val"], torch.Tensor)
+            if isinstance(output, Node)
+            and self._views[at] is None
+            and at not in self._again
+            and isinstance(output.meta["val"], torch.Tensor)
         ]
         # How they lie in memory, if not as usual.
         self._orders = {at: _output_order(self._outputs[at].meta["val"]) for at in self._computed}
@@ -219,7 +225,9 @@ class Program:
         computed = iter(results)
         returned: list[Any] = []
         for at, (output, view) in enumerate(zip(self._outputs, self._views, strict=True)):
-            if view is not None:
+            if at in self._again:
+                returned.append(None)
+            elif view is not None:
                 returned.append(view.made(args, values) if view.of_argument else None)
             elif not isinstance(output, Node):
                 returned.append(output)
@@ -236,6 +244,8 @@ class Program:
         for at, view in enumerate(self._views):
             if view is not None and not view.of_argument:
                 returned[at] = view.made(returned, values)
+        for at, first in self._again.items():
+            returned[at] = returned[first]
         return returned
 
     def _keys(self, count: int) -> list[svod.Tensor]:

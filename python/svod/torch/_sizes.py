@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -53,6 +54,25 @@ class Kind(enum.Enum):
     FIXED = enum.auto()
 
 
+# Up to here every whole number is a float64, in which PyTorch computes sizes that are scaled.
+_EXACT = 1 << 53
+
+
+@dataclass(frozen=True)
+class _Scaled:
+    """A symbolic size times a number: a fraction, whose numerator is a float64 without rounding for all sizes."""
+
+    numerator: svod.Size
+    denominator: int
+
+    @staticmethod
+    def of(size: svod.Size, by: float) -> _Scaled:
+        top, bottom = by.as_integer_ratio()
+        if top < 0 or size.min < 0 or size.max * top >= _EXACT:
+            raise Unsupported(f"a size times {by}, which is rounded")
+        return _Scaled(size * top, bottom)
+
+
 class Sizes:
     """The symbols of a graph: each a number, or a `Variable` with a maximum that grows with what it has to hold."""
 
@@ -95,8 +115,22 @@ class Sizes:
             if name not in self._values:
                 raise Unsupported(f"a size {name} that data decides")
             return self.variables[name] + 0 if name in self.variables else self._values[name]
+        if isinstance(expression, sympy.Float):
+            return float(expression)
         parts = [self._of_expression(part) for part in expression.args]
         match type(expression).__name__, parts:
+            case "ToFloat", [size]:
+                return float(size) if isinstance(size, int) else _Scaled.of(size, 1.0)
+            case "Mul", [float(by), _Scaled(size, 1)]:
+                return _Scaled.of(size, by)
+            case "TruncToInt" | "FloorToInt", [_Scaled(numerator, denominator)]:
+                return numerator // denominator
+            case "CeilToInt", [_Scaled(numerator, denominator)]:
+                return (numerator + (denominator - 1)) // denominator
+            case "TruncToInt" | "FloorToInt" | "CeilToInt", [float(size)]:
+                return math.ceil(size) if type(expression).__name__ == "CeilToInt" else math.floor(size)
+            case _, _ if any(isinstance(part, _Scaled) for part in parts):
+                raise Unsupported(f"a size {expression}")
             case "Add", _:
                 return sum(parts[1:], parts[0])
             case "Mul", _:

@@ -224,11 +224,14 @@ pub fn _handed_over<'py>(py: Python<'py>, tensor: &PyTensor, stream: Option<usiz
     let kind = type_code(tensor)?;
     let readers = stream.map_or(Readers::Unordered, Readers::Stream);
     let (buffer, extents, _) = elements(py, tensor, false, readers)?;
-    // PyTorch may write it: of what others see, such as the constants of a plan, it gets a copy.
-    let buffer = match buffer.storage().is_sole_owner() {
-        true => buffer,
-        false => Arc::new(buffer.to_device(buffer.storage().allocator()).map_err(svod_tensor::TensorError::from)?),
+    // PyTorch may write it: of what others see, such as the constants of a plan, it gets a copy. The memory has two owners
+    // then, so that who gets the same value once more gets a copy, too.
+    let storage = buffer.storage();
+    let buffer = match storage.is_sole_owner() {
+        true => storage.share().and_then(|own| Buffer::over(own, buffer.offset(), buffer.dtype(), buffer.count())),
+        false => buffer.to_device(storage.allocator()),
     };
+    let buffer = Arc::new(buffer.map_err(svod_tensor::TensorError::from)?);
     capsule_of(py, buffer, &extents, kind, stream, None)
 }
 

@@ -329,14 +329,20 @@ impl Run {
         shape.iter().try_fold(1usize, |count, n| Ok(count.saturating_mul(self.extent(shared, n, new)?)))
     }
 
+    /// The extents of a shape in the run that goes on, whose values may be lent to it alone.
+    fn extents_now(&self, shared: &Shared, shape: &[Size]) -> Result<Vec<usize>> {
+        shape.iter().map(|n| Run::extent_by(shared, n, |at| self.vars[at])).collect()
+    }
+
     fn extent(&self, shared: &Shared, extent: &Size, new: &[(&str, i64)]) -> Result<usize> {
+        Run::extent_by(shared, extent, |at| self.value(shared, at, new))
+    }
+
+    fn extent_by(shared: &Shared, extent: &Size, value: impl Fn(usize) -> Option<i64>) -> Result<usize> {
         if let Some(known) = extent.as_usize() {
             return Ok(known);
         }
-        let lookup = |v: &Variable| {
-            let at = shared.vars.iter().position(|known| known.name() == v.name())?;
-            self.value(shared, at, new)
-        };
+        let lookup = |v: &Variable| value(shared.vars.iter().position(|known| known.name() == v.name())?);
         let value = extent.eval(&lookup).map_err(|error| match error {
             SizeError::Unbound(name) => VariableError::Unbound(name).into(),
             error => Error::UnknownShape(error.to_string()),

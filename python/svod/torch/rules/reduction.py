@@ -128,19 +128,8 @@ def logsumexp(x: svod.Tensor, dim: Dims, keepdim: bool = False) -> svod.Tensor:
 def vector_norm(
     call: Call, x: svod.Tensor, ord: Any = 2, dim: Dims = None, keepdim: bool = False, **_: Any
 ) -> svod.Tensor:
-    dims, size = _dims(x, dim), x.cast(call.dtype).abs()
-    if ord == 2:
-        return (size * size).sum(dims, keepdim).sqrt()
-    if ord == 1:
-        return size.sum(dims, keepdim)
-    if ord == 0:
-        return (size != 0).cast(call.dtype).sum(dims, keepdim)
-    if ord == float("inf"):
-        return size.amax(dims, keepdim)
-    if ord == float("-inf"):
-        return size.amin(dims, keepdim)
-    root: svod.Tensor = (size**ord).sum(dims, keepdim) ** (1 / ord)
-    return root
+    found: svod.Tensor = x.abs().cast(call.dtype)._norm(ord, _dims(x, dim), keepdim=keepdim)
+    return found
 
 
 @aten("cumsum", call=True)

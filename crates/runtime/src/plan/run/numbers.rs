@@ -76,7 +76,7 @@ impl Run {
         }
         let shape = op.code().and_then(|code| code.spec().ast.params.get(slot)).map(|param| param.shape.clone());
         let extents = match shape {
-            Some(shape) => shape.iter().map(|n| self.extent(shared, n, &[])).collect::<Result<Vec<usize>>>()?,
+            Some(shape) => self.extents_now(shared, &shape)?,
             None => vec![buffer.count()],
         };
         let bytes = extents.iter().product::<usize>() * dtype.bytes();
