@@ -345,6 +345,24 @@ def test_transforms_are_numpys(length: int, kind: str) -> None:
     close(of(pairs, "<inverse = 1>"), np.fft.ifft(numbers, axis=1))
 
 
+@pytest.mark.parametrize("at_corners", [0, 1])
+@pytest.mark.parametrize("beyond", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize(
+    ("between", "mode"), [("linear", "bilinear"), ("nearest", "nearest"), ("cubic", "bicubic")], ids=lambda name: name
+)
+def test_pictures_are_sampled_at_positions(between: str, mode: str, beyond: str, at_corners: int) -> None:
+    from svod.nn.functional import grid_sample
+
+    model = load(
+        "f (float[n, c, h, w] x, float[n, a, b, 2] at) => (float[n, c, a, b] y) "
+        f'{{ y = GridSample<mode="{between}", padding_mode="{beyond}", align_corners={at_corners}>(x, at) }}'
+    )
+    for extents in ((4, 5), (1, 5), (2, 2), (8, 3)):
+        x, at = array((2, 3, *extents)), array((2, 9, 7, 2), 1) * 1.5
+        expected = grid_sample(svod.Tensor(x), svod.Tensor(at), mode, beyond, bool(at_corners))
+        np.testing.assert_allclose(model(x, at)[0].numpy(), expected.numpy(), rtol=1e-4, atol=1e-5)
+
+
 def test_arrays_have_64_dimensions_at_most() -> None:
     with pytest.raises(svod.ArgumentError, match="at most 64 dimensions, not 65"):
         svod.ones(*[1] * 65).numpy()

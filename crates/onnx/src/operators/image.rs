@@ -95,9 +95,11 @@ struct Neighbour {
 
 fn neighbours(x: &Tensor, extent: i64, between: Between, beyond: Beyond) -> svod_tensor::Result<Vec<Neighbour>> {
     let x = match beyond {
-        Beyond::Border if between != Between::Cubic => within(x, extent)?,
+        // Weights are those of the position itself; only the elements that they are for are looked for inside.
+        _ if between == Between::Cubic => x.clone(),
+        Beyond::Border => within(x, extent)?,
         Beyond::Mirror { at_elements } => mirrored(x, extent, at_elements)?,
-        _ => x.clone(),
+        Beyond::Zeros => x.clone(),
     };
     let first = if between == Between::Nearest { x.round()? } else { x.floor()? };
     let weights = between.weights(&x.sub(&first)?)?;
