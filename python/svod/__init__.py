@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from svod import _forms, _generator, _in_place
 from svod._control import cond, scan, while_loop
 from svod._errors import AxisError
+from svod._functional_call import functional_call
 from svod._grad import (
     checkpoint,
     custom_gradient,
@@ -422,6 +423,7 @@ __all__ = [
     "checkpoint",
     "custom_gradient",
     "enable_grad",
+    "functional_call",
     "grad",
     "hessian",
     "is_grad_enabled",

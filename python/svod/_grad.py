@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -28,6 +29,10 @@ from svod._svod import (
     _watch,
     _with_derivative,
     arange,
+    complex64,
+    complex128,
+    float32,
+    float64,
     is_grad_enabled,
     ones,
     stack,
@@ -386,22 +391,29 @@ def _as_tensor(value: Any) -> Tensor:
 def _outputs(function: str, of: Any, result: Any, *, what: str = "") -> list[Tensor]:
     found: list[Any] = []
 
+    taken(result, found, _no_tensor(function, of, what))
+    return [_as_tensor(value) for value in found]
+
+
+def _no_tensor(function: str, of: Any, what: str = "") -> Callable[[Any], Any]:
+    """What is made of something in a result that is neither a tensor nor a container of tensors: an error."""
+
     def other(value: Any) -> Any:
         raise ArgumentTypeError(
             f"{function}: {what or f'the function {_name(of)} gives'} {type(value).__name__}, "
             "which is no tensor to differentiate"
         )
 
-    taken(result, found, other)
-    return [_as_tensor(value) for value in found]
+    return other
 
 
 @checked_at_once
 def jacobian(function: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
-    """A function that gives the derivatives of all elements of `function`'s result, a tensor, by all of an argument.
+    """A function that gives the derivatives of all elements of `function`'s result by all of an argument.
 
     For a value of shape `V` and an argument of shape `A` that is a tensor of shape `V + A`; for an argument that is a
-    container of tensors or a module one in place of each of them, for several `argnums` a tuple. It takes one
+    container of tensors or a module one in place of each of them, for several `argnums` a tuple. Where the result is a
+    container of tensors it is one like it, with all of these in place of each tensor, as JAX's. It takes one
     pullback for each element of the value, or, where its size is a variable, one for all of them (`vmap`).
 
     Of a complex value by a complex argument it is the complex derivative, as JAX's with `holomorphic=True`: the
@@ -422,10 +434,17 @@ def jacobian(function: Callable[..., Any], argnums: int | Sequence[int] = 0) -> 
         arguments = _Arguments("jacobian", [args[place] for place in places])
         with arguments as given:
             result = _applied(function, places, given, args, kwargs)
-            value, variables = _one("jacobian", _name(function), result), arguments.all()
-            found = _released(_derivatives("jacobian", value, variables), variables)
-        by_argument = dict(zip(places, arguments.like(found), strict=True))
-        return by_argument[named[0]] if isinstance(argnums, int) else tuple(by_argument[at] for at in named)
+            variables = arguments.all()
+            values: list[Any] = []
+            structure = taken(result, values, _no_tensor("jacobian", function))
+            rows = [_derivatives("jacobian", _as_tensor(value), variables) for value in values]
+            rows = [_released(row, variables) for row in rows]
+
+        def like(row: Sequence[Any]) -> Any:
+            by_argument = dict(zip(places, arguments.like(row), strict=True))
+            return by_argument[named[0]] if isinstance(argnums, int) else tuple(by_argument[at] for at in named)
+
+        return rebuilt(structure, [like(row) for row in rows])
 
     return differentiated
 
@@ -470,8 +489,9 @@ def hessian(function: Callable[..., Any], argnums: int | Sequence[int] = 0) -> C
 
     For an argument of shape `A` that is a tensor of shape `A + A`. For several `argnums` it is a tuple of tuples: of
     the derivatives by the first argument those by the first, by the second …; likewise for an argument that is a
-    container of tensors or a module. Derivatives of complex values are complex ones, as in `jacobian`; of a real value
-    by complex numbers there are none of second order, which is an `ArgumentTypeError`.
+    container of tensors or a module. A result that is a container of tensors of one element has all of these in place
+    of each, as JAX's. Derivatives of complex values are complex ones, as in `jacobian`; of a real value by complex
+    numbers there are none of second order, which is an `ArgumentTypeError`.
 
     >>> import svod
     >>> svod.hessian(lambda x: x[0] ** 2 * x[1])(svod.Tensor([3.0, 5.0])).tolist()
@@ -485,37 +505,46 @@ def hessian(function: Callable[..., Any], argnums: int | Sequence[int] = 0) -> C
         arguments = _Arguments("hessian", [args[place] for place in places])
         with arguments as given:
             result = _applied(function, places, given, args, kwargs)
-            value, variables = _one("hessian", _name(function), result), arguments.all()
-            if not value.dtype.is_complex and any(variable.dtype.is_complex for variable in variables):
-                raise ArgumentTypeError(
-                    f"hessian: {_name(function)} gives {value.dtype} of complex numbers: its second derivatives are "
-                    "those by real and imaginary parts, of a function of `svod.view_as_real(z)`"
-                )
-            if not value.dtype.is_complex:
-                first = _pullback("hessian", [value], [None], variables)
-            elif value.numel() == 1:
-                first = _row("hessian", value, ones(value.shape, dtype=value.dtype), variables)
-            else:
-                raise ShapeError(f"hessian: {value.dtype}{list(value.shape)} is no scalar")
-            rows = [_released(_derivatives("hessian", one, variables), variables) for one in first]
+            variables = arguments.all()
+            values: list[Any] = []
+            structure = taken(result, values, _no_tensor("hessian", function))
+            found = [_second(function, _as_tensor(value), variables) for value in values]
 
-        def like(found: Sequence[Any]) -> Any:
-            by_argument = dict(zip(places, arguments.like(found), strict=True))
+        def like(row: Sequence[Any]) -> Any:
+            by_argument = dict(zip(places, arguments.like(row), strict=True))
             return by_argument[named[0]] if isinstance(argnums, int) else tuple(by_argument[at] for at in named)
 
-        return like([like(row) for row in rows])
+        return rebuilt(structure, [like([like(row) for row in rows]) for rows in found])
 
     return differentiated
 
 
+def _second(function: Callable[..., Any], value: Tensor, variables: list[Tensor]) -> list[list[Tensor]]:
+    """The second derivatives of a value of one element, a row for each variable."""
+    if not value.dtype.is_complex and any(variable.dtype.is_complex for variable in variables):
+        raise ArgumentTypeError(
+            f"hessian: {_name(function)} gives {value.dtype} of complex numbers: its second derivatives are "
+            "those by real and imaginary parts, of a function of `svod.view_as_real(z)`"
+        )
+    if not value.dtype.is_complex:
+        first = _pullback("hessian", [value], [None], variables)
+    elif value.numel() == 1:
+        first = _row("hessian", value, ones(value.shape, dtype=value.dtype), variables)
+    else:
+        raise ShapeError(f"hessian: {value.dtype}{list(value.shape)} is no scalar")
+    return [_released(_derivatives("hessian", one, variables), variables) for one in first]
+
+
 @checked_at_once
 def custom_gradient(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Lets a function give its own derivative: it returns its value, a tensor, and the pullback.
+    """Lets a function give its own derivative: it returns its value and the pullback.
 
-    The pullback gets the cotangent of the value, once, and gives one for each argument that holds tensors, those by
-    position before those by name, in a tuple if there are several: of a tensor a tensor of its shape, of a container
-    one like it, none where nothing is passed on. Nothing of how the value was computed is differentiated, and nothing
-    of what the function finds outside of its arguments.
+    The value is a tensor, or a container of tensors, of which those of floats have derivatives. The pullback gets the
+    cotangent of the value, of its structure: zeros of what nothing passes a cotangent to, none of what is not of
+    floats. It is called once, and gives one for each argument that holds tensors, those by position before those by
+    name, in a tuple if there are several: of a tensor a tensor of its shape, of a container one like it, of a module a
+    dict by the names of its parameters, none where nothing is passed on. Nothing of how the value was computed is
+    differentiated, and nothing of what the function finds outside of its arguments.
 
     >>> import svod
     >>> @svod.custom_gradient
@@ -527,28 +556,76 @@ def custom_gradient(function: Callable[..., Any]) -> Callable[..., Any]:
     name = _name(function)
 
     @takes_the_same(function)
-    def given(*args: Any, **kwargs: Any) -> Tensor:
+    def given(*args: Any, **kwargs: Any) -> Any:
         result = function(*args, **kwargs)
         if not (isinstance(result, tuple) and len(result) == 2 and callable(result[1])):
-            raise ArgumentTypeError(f"custom_gradient: {name} gives a pair of its value, a tensor, and the pullback")
-        value, pull = _one("custom_gradient", name, result[0]), result[1]
+            raise ArgumentTypeError(f"custom_gradient: {name} gives a pair of its value and the pullback")
         found: list[Any] = []
         held: list[Any] = []
+
+        def parameters(value: Any) -> Any:
+            if not isinstance(value, Module):
+                return value
+            floats = {name: p for name, p in value.named_parameters() if p.dtype.is_floating_point}
+            return {name: taken(parameter, found) for name, parameter in floats.items()}
+
         for arg in (*args, *kwargs.values()):
             before = len(found)
-            structure = taken(arg, found)
+            structure = taken(arg, found, parameters)
             if any(isinstance(one, Tensor) for one in found[before:]):
                 held.append(structure)
         operands = [i for i, one in enumerate(found) if isinstance(one, Tensor)]
+        tensors = [found[i] for i in operands]
 
-        def parts(g: Tensor) -> list[Tensor | None]:
+        def passed(g: Any) -> list[Tensor | None]:
             cotangents: dict[int, Tensor | None] = {}
-            _match(held[0] if len(held) == 1 else tuple(held), pull(g), cotangents, name)
+            _match(held[0] if len(held) == 1 else tuple(held), result[1](g), cotangents, name)
             return [cotangents.get(i) for i in operands]
 
-        return _with_derivative(name, value, [found[i] for i in operands], parts)
+        if isinstance(result[0], Tensor):
+            return _with_derivative(name, result[0], tensors, passed)
+        values: list[Any] = []
+        structure = taken(result[0], values, _no_tensor("custom_gradient", function))
+        values = [_as_tensor(value) for value in values]
+        return rebuilt(structure, _together(name, values, tensors, lambda given: passed(rebuilt(structure, given))))
 
     return given
+
+
+def _together(
+    name: str, values: list[Tensor], operands: list[Tensor], pull: Callable[[list[Any]], list[Tensor | None]]
+) -> list[Tensor]:
+    """Values whose derivatives by operands are what one call makes of the cotangents of all of them.
+
+    Their cotangents meet as that of one row of numbers, which nothing computes: each value passes its own on to its
+    place in the row, and the row passes all of them on.
+    """
+    inexact = [at for at, value in enumerate(values) if value.dtype.is_floating_point or value.dtype.is_complex]
+    if not inexact:
+        return values
+    is_complex = any(values[at].dtype.is_complex for at in inexact)
+    double = any(values[at].dtype in (float64, complex128) for at in inexact)
+    dtype = (complex128 if double else complex64) if is_complex else (float64 if double else float32)
+    starts = [0]
+    for at in inexact:
+        starts.append(starts[-1] + values[at].numel())
+
+    def apart(g: Tensor) -> list[Tensor | None]:
+        given: list[Any] = [None] * len(values)
+        for at, start, end in zip(inexact, starts, starts[1:], strict=False):
+            one = g[start:end].reshape(values[at].shape)
+            given[at] = (one.real if is_complex and not values[at].dtype.is_complex else one).cast(values[at].dtype)
+        return pull(given)
+
+    row = _with_derivative(name, zeros((starts[-1],), dtype=dtype), operands, apart)
+
+    def placed(g: Tensor, *, start: Any, end: Any) -> list[Tensor | None]:
+        return [g.reshape(end - start).cast(dtype).pad([(start, starts[-1] - end)])]
+
+    made = list(values)
+    for at, start, end in zip(inexact, starts, starts[1:], strict=False):
+        made[at] = _with_derivative(name, values[at], [row], functools.partial(placed, start=start, end=end))
+    return made
 
 
 def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | None = None, **kwargs: Any) -> Any:

@@ -67,7 +67,8 @@ _without(
 )
 _without(
     "derivatives of functions given by callers, made of what `svod.grad` is (test_grad_api.py)",
-    "svod.checkpoint svod.custom_gradient svod.value_and_grad svod.hessian svod.jacobian svod.jvp svod.vjp",
+    "svod.checkpoint svod.custom_gradient svod.value_and_grad svod.hessian svod.jacobian svod.jvp svod.vjp "
+    "svod.functional_call",
 )
 _without("a function of one example, given by callers (test_vmap.py)", "svod.vmap")
 _without(
