@@ -73,8 +73,8 @@ SUBJECTS: dict[str, tuple[str, str]] = {
     ),
     "Gradients and transformations": (
         "",
-        "checkpoint contiguous_backward custom_gradient enable_grad functional_call grad hessian is_grad_enabled jacobian jvp no_grad "
-        "set_grad_enabled stop_gradient value_and_grad vjp vmap",
+        "checkpoint contiguous_backward custom_gradient enable_grad functional_call grad hessian is_grad_enabled "
+        "jacobian jvp no_grad set_grad_enabled stop_gradient value_and_grad vjp vmap",
     ),
     "Plans, jit and loops": (
         "",

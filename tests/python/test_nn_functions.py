@@ -365,6 +365,8 @@ def test_losses_are_pytorchs(
 
 def test_distances_and_angles() -> None:
     np.testing.assert_allclose(F.cosine_similarity(svod.Tensor(X), svod.Tensor(Y)).numpy(), cosine(X, Y), rtol=1e-9)
+    long = svod.Tensor(np.full((1, 3000), 8, np.float16))
+    assert F.cosine_similarity(long, long).item() == 1
     assert nn.CosineSimilarity(dim=0)(svod.ones(3), svod.zeros(3)).item() == 0
     given = nn.PairwiseDistance(p=3.0, keepdim=True)(svod.Tensor(X), svod.Tensor(Y))
     np.testing.assert_allclose(given.numpy()[:, 0], far(X, Y, 3), rtol=1e-9)

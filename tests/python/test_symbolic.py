@@ -311,6 +311,20 @@ def test_c2_outputs_are_read_under_the_lock_of_the_plan() -> None:
     assert not errors, errors[:3]
 
 
+def test_pads_of_sizes_of_either_sign() -> None:
+    n = svod.Variable("n", 4, 20)
+    x = svod.empty(n)
+    shorter = svod.nn.functional.pad(x, (0, -(n % 2)), value=7.0)
+    either = svod.nn.functional.pad(x, (n - 8, 1), value=7.0)
+    plan = svod.prepare(shorter, either, inputs=[x])
+    for length in (4, 5, 7, 8, 9, 20):
+        given = np.arange(length, dtype=np.float32)
+        found = [result.numpy() for result in plan.run(given)]
+        np.testing.assert_array_equal(found[0], given[: length - length % 2])
+        wanted = np.concatenate([np.full(max(length - 8, 0), 7.0), given[max(8 - length, 0) :], [7.0]])
+        np.testing.assert_array_equal(found[1], wanted)
+
+
 def test_e6_random_values_of_symbolic_shapes() -> None:
     for make, low, high in (
         (lambda n: svod.rand(n, 3), 0, 1),

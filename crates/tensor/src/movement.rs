@@ -156,19 +156,25 @@ impl Tensor {
         self.expand(shape)
     }
 
-    /// `value` before and after each dimension, by these numbers of elements.
+    /// `value` before and after each dimension, by these numbers of elements; a negative number takes as many away.
     pub fn pad<S: Clone + Into<Size>>(&self, by: &[(S, S)], value: impl Into<Operand>) -> Result<Tensor> {
         let (op, node) = ("pad", self.uop());
         let by: Vec<(Size, Size)> = by.iter().map(|(a, b)| (a.clone().into(), b.clone().into())).collect();
         let fill = value.into().in_type(op, node.dtype())?;
         let fill = fill.uniform().ok_or_else(|| TensorError::value(op, "the fill must be a scalar"))?;
-        let is_cut = |n: &Size| n.bounds().1 < 0;
-        if !by.iter().any(|(a, b)| is_cut(a) || is_cut(b)) || by.len() != node.rank() {
+        let may_cut = |n: &Size| n.bounds().0 < 0;
+        if !by.iter().any(|(a, b)| may_cut(a) || may_cut(b)) || by.len() != node.rank() {
             return Ok(Tensor::from_uop(node.pad(by, fill)?));
         }
-        let cut = |n: &Size| if is_cut(n) { -n } else { Size::ZERO };
+        // A size may be both, as variables have it.
+        let positive = |n: &Size| match n.bounds() {
+            (0.., _) => n.clone(),
+            (_, ..=0) => Size::ZERO,
+            _ => n.max(0),
+        };
+        let cut = |n: &Size| positive(&-n);
         let kept: Pairs = node.shape().iter().zip(&by).map(|(n, (a, b))| (cut(a), n - cut(b))).collect();
-        let added: Pairs = by.iter().map(|(a, b)| (a + cut(a), b + cut(b))).collect();
+        let added: Pairs = by.iter().map(|(a, b)| (positive(a), positive(b))).collect();
         Ok(Tensor::from_uop(node.shrink(kept)?.pad(added, fill)?))
     }
 

@@ -22,6 +22,7 @@ from svod._svod import (
     ArgumentError,
     ArgumentTypeError,
     Generator,
+    IndexError,
     Size,
     Tensor,
     UnsupportedError,
@@ -185,7 +186,9 @@ class Decoder(nn.Module):
         """As `generate`, token by token: arrays of one for each text."""
         ids, mask = self._texts(input_ids, attention_mask, pad_token_id)
         length = ids.shape[1]
-        if max_new_tokens < 1 or length + max_new_tokens > self.context:
+        if max_new_tokens < 1:
+            raise ArgumentError(f"generate: max_new_tokens={max_new_tokens}, not a number from 1")
+        if length + max_new_tokens > self.context:
             raise ArgumentError(
                 f"generate: {length} tokens and {max_new_tokens} more, for a context of {self.context} at most"
             )
@@ -264,10 +267,12 @@ class Decoder(nn.Module):
             found = np.asarray(ids)
         except ValueError:
             raise ArgumentError("generate: input_ids are lists of tokens") from None
-        if found.dtype.kind not in "iu":
-            raise ArgumentTypeError(f"generate: tokens are integers, not {found.dtype}")
         if found.ndim != 2 or 0 in found.shape:
             raise ArgumentError(f"generate: input_ids are (batch, length), not {found.shape}")
+        if found.dtype.kind not in "iu":
+            raise ArgumentTypeError(f"generate: tokens are integers, not {found.dtype}")
+        if found.min() < 0:
+            raise IndexError(f"generate: a token {found.min()}, but tokens count from 0")
         if mask is None:
             return found.astype(np.int64), None
         told = np.asarray(mask) != 0

@@ -23,6 +23,7 @@ def embedding(
 ) -> Tensor:
     """Row `input[...]` of `weight` for every entry of an integer tensor: shape `input.shape + (dim,)`.
 
+    Negative entries count from the end, as indices do everywhere; those that are out of range are an `IndexError`.
     The row `padding_idx` gets no gradient. With `max_norm` the rows that are taken, and longer by the `norm_type`-norm,
     become so long in `weight`. With `scale_grad_by_freq` a row's gradient is divided by how often it was taken.
     """

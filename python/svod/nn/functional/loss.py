@@ -319,10 +319,15 @@ def margin_ranking_loss(
 
 @checked
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8, *, axis: int | None = None) -> Tensor:
-    """The cosine of the angle between vectors along an axis; squared norms count as at least `eps²`."""
+    """The cosine of the angle between vectors along an axis; squared norms count as at least `eps²`.
+
+    Of types narrower than `float32`, whose squares overflow, it is computed in that.
+    """
     along = dim if axis is None else axis
     # A vector that is repeated along the axis is as long as that says.
     x1, x2 = broadcast_arrays(x1, x2)
+    if x1.dtype.name in ("float16", "bfloat16") and x1.dtype == x2.dtype:
+        return cosine_similarity(x1.cast("float32"), x2.cast("float32"), along, eps).cast(x1.dtype)
     of_one, of_other = (x.square().sum(along).maximum(eps * eps).sqrt() for x in (x1, x2))
     return (x1 * x2).sum(along) / (of_one * of_other)
 
