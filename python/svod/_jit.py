@@ -46,9 +46,9 @@ from svod._svod import (
     _is_tracing,
     _prepare_writing,
     _signature,
+    _stand_ins,
     _Trace,
     _values_of,
-    _variables,
     get_default_device,
     is_grad_enabled,
 )
@@ -174,7 +174,7 @@ class Jitted(Generic[P, R]):
         self, trace: _Traced, arrays: list[Any], sizes: list[Size], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> R:
         """What a trace computes for a call, with what it writes."""
-        more, states = trace.outside.inputs, [] if trace.draws is None else trace.draws.take()
+        more, (states, drawn) = trace.outside.inputs, ([], None) if trace.draws is None else trace.draws.take()
         try:
             values = _values(sizes, trace) if sizes else {}
             call, plan, steady, given = None, trace.plan, None, [*arrays, *more, *states]
@@ -191,8 +191,13 @@ class Jitted(Generic[P, R]):
                 outputs = plan._run_writing(tuple(given), trace.outside.effects.written(), **values)
             else:
                 outputs = plan.run(*given, **values)
-        except (ShapeError, ArgumentError) as error:
-            self._raise_named(error, args, kwargs)
+        except BaseException as error:
+            # A run that fails changes nothing.
+            if drawn is not None:
+                drawn.undo()
+            if isinstance(error, (ShapeError, ArgumentError)):
+                self._raise_named(error, args, kwargs)
+            raise
         results: list[Any] = outputs if call is None else call.named(outputs)
         for at in trace.numbers:
             results[at] = results[at].item()
@@ -507,7 +512,7 @@ def _is_recorded(value: Any) -> bool:
 
 def _recorded(inputs: list[Tensor], given: list[Any]) -> list[Tensor]:
     """What stands for arguments, as what derivatives are taken by where arguments are that."""
-    return [_variables("grad", [one])[0] if _is_recorded(of) else one for one, of in zip(inputs, given, strict=True)]
+    return [_stand_ins([one])[0] if _is_recorded(of) else one for one, of in zip(inputs, given, strict=True)]
 
 
 def _free(value: Any) -> Any:

@@ -69,6 +69,7 @@ __all__ = [
     "_LinAlgError",
     "_OnnxModel",
     "_SymbolicCount",
+    "_Taken",
     "_Trace",
     "__version__",
     "_after_fork",
@@ -103,6 +104,7 @@ __all__ = [
     "_serve",
     "_set_grad_enabled",
     "_signature",
+    "_stand_ins",
     "_take_written",
     "_template",
     "_tensor",
@@ -539,7 +541,11 @@ class _Backward:
 @final
 class _Draws:
     def __bool__(self) -> builtins.bool: ...
-    def take(self) -> list[Tensor]: ...
+    def take(self) -> tuple[list[Tensor], _Taken]: ...
+
+@final
+class _Taken:
+    def undo(self) -> None: ...
 
 @final
 class _Kinds:
@@ -4536,6 +4542,7 @@ def is_grad_enabled() -> builtins.bool:
     """Whether what this thread computes remembers the tensors that require a gradient."""
 
 def _set_grad_enabled(enabled: builtins.bool) -> builtins.bool: ...
+def _stand_ins(values: Sequence[Tensor]) -> list[Tensor]: ...
 def _variables(function: str, values: Sequence[Tensor]) -> list[Tensor]: ...
 def _released(values: Sequence[Tensor], variables: Sequence[Tensor]) -> list[Tensor]: ...
 def _pullback(

@@ -380,11 +380,15 @@ impl Prepared {
             Some(plan) => {
                 let open = self.fixed.iter().zip(given).filter(|(fixed, _)| fixed.is_none());
                 let mut inputs = open.map(|(_, given)| given.tensor()).collect::<Result<Vec<_>>>()?;
-                inputs.extend(self.draws.take()?);
+                let (states, drawn) = self.draws.take()?;
+                inputs.extend(states);
                 let contents: Vec<Content> = inputs.iter().map(Content::Tensor).collect();
                 let call = |feeds: &[Feed], variables: &[(&str, i64)]| plan.call_feeds(feeds, variables);
                 let done = plan.feeding("execute", 0, &contents, &[], call);
-                done.map_err(|error| at_largest(error.into(), &self.roots))?
+                done.map_err(|error| {
+                    drawn.undo();
+                    at_largest(error.into(), &self.roots)
+                })?
             }
         };
         Ok(self.results.iter().map(|found| found.value(&outputs)).collect())

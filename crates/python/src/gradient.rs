@@ -5,7 +5,8 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use svod_tensor::derivative::{
-    Backward, Pulled, grad_enabled, pullback, pushforward, released, set_grad_enabled, variables, with_derivatives,
+    Backward, Pulled, grad_enabled, pullback, pushforward, released, set_grad_enabled, stand_ins, variables,
+    with_derivatives,
 };
 use svod_tensor::{Operand, Tensor, batched};
 
@@ -45,6 +46,13 @@ fn cotangent(value: &Tensor, given: Option<AnyOperand>) -> Result<Option<Tensor>
 #[pyfunction]
 pub fn _variables(function: &str, values: Vec<Py<PyTensor>>) -> Result<Vec<PyTensor>> {
     Ok(python(variables(named(function), &tensors(&values))?))
+}
+
+/// What stands for a function's arguments while it is traced, to take derivatives by.
+#[explained]
+#[pyfunction]
+pub fn _stand_ins(values: Vec<Py<PyTensor>>) -> Result<Vec<PyTensor>> {
+    Ok(python(stand_ins(&tensors(&values))?))
 }
 
 /// These values without what they remember of variables that nobody takes derivatives by any more.

@@ -92,7 +92,7 @@ mod _svod {
     #[pymodule_export]
     use crate::gradient::{
         _batched, _checkpointed, _may_be_differentiated, _pullback, _pushforward, _released, _set_grad_enabled,
-        _unwatch, _variables, _watch, _with_derivative, _with_derivatives, PyBackward, is_grad_enabled,
+        _stand_ins, _unwatch, _variables, _watch, _with_derivative, _with_derivatives, PyBackward, is_grad_enabled,
     };
     #[pymodule_export]
     use crate::graph::{PyGraph, PyHostFunction};
@@ -121,7 +121,7 @@ mod _svod {
     #[pymodule_export]
     use crate::trace::{
         _constants, _is_tracing, _same, _signature, _take_written, _values_of, _with_constants, _with_values, PyDraws,
-        PyFacts, PyKinds, PyTrace,
+        PyFacts, PyKinds, PyTaken, PyTrace,
     };
     #[pymodule_export]
     use crate::worker::_serve;

@@ -11,8 +11,8 @@ use svod_dtype::DType;
 use svod_ir::graph::{Graph, Place, Shape};
 use svod_runtime::PrepareConfig;
 use svod_tensor::{
-    Draws, ErrorKind, Facts, Found, Gathered, Size, SizeValues, Tensor, TensorError, Trace, misfit, with_constants,
-    with_values,
+    Draws, ErrorKind, Facts, Found, Gathered, Size, SizeValues, Taken, Tensor, TensorError, Trace, misfit,
+    with_constants, with_values,
 };
 
 use crate::array::{dtype_of, placed};
@@ -350,13 +350,27 @@ pub struct PyDraws(Draws);
 #[explained]
 #[pymethods]
 impl PyDraws {
-    /// Does it, and gives what each draw gets.
-    fn take(&self) -> Result<Vec<PyTensor>> {
-        Ok(self.0.take()?.into_iter().map(PyTensor).collect())
+    /// Does it, and gives what each draw gets, and what takes it back.
+    fn take(&self) -> Result<(Vec<PyTensor>, PyTaken)> {
+        let (states, taken) = self.0.take()?;
+        Ok((states.into_iter().map(PyTensor).collect(), PyTaken(taken)))
     }
 
     fn __bool__(&self) -> bool {
         !self.0.is_empty()
+    }
+}
+
+/// What a call has done with the generators of random numbers.
+#[pyclass(name = "_Taken", module = "svod._svod", frozen)]
+pub struct PyTaken(Taken);
+
+#[explained]
+#[pymethods]
+impl PyTaken {
+    /// Lets them be as they were before.
+    fn undo(&self) {
+        self.0.undo();
     }
 }
 

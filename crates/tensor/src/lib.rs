@@ -113,7 +113,7 @@ pub use masked::Masked;
 pub use operand::Operand;
 pub use plan::{Given, Plan, misfit, named};
 pub use pool::Pool;
-pub use random::{Draws, Generator, State as GeneratorState, manual_seed};
+pub use random::{Draws, Generator, State as GeneratorState, Taken, manual_seed};
 pub use reduce::Running;
 pub use scatter::Reduction;
 pub use steady::{with_constants, with_values};

@@ -128,19 +128,23 @@ impl Draws {
         self.0.is_empty()
     }
 
-    /// Takes the steps, and gives what each draw gets: 2 numbers of `U64`.
-    pub fn take(&self) -> Result<Vec<Tensor>> {
+    /// Takes the steps, and gives what each draw gets, 2 numbers of `U64`, and what takes the steps back.
+    pub fn take(&self) -> Result<(Vec<Tensor>, Taken)> {
         let mut drawn = Vec::with_capacity(self.0.len());
+        let mut taken = Taken::default();
         for steps in self.0.chunk_by(|(a, _), (b, _)| Arc::ptr_eq(&a.0, &b.0)) {
             let mut generator = steps[0].0.0.lock();
+            let before = *generator;
             for (_, step) in steps {
                 match *step {
                     Step::Draw(count) => drawn.push(generator.draw(count)),
                     Step::Set(state) => *generator = state,
                 }
             }
+            taken.0.push((steps[0].0.clone(), before, *generator));
         }
-        drawn.into_iter().map(|state| Tensor::from_bytes(&state.bytes(), DType::U64, &[2])).collect()
+        let states = drawn.into_iter().map(|state| Tensor::from_bytes(&state.bytes(), DType::U64, &[2]));
+        Ok((states.collect::<Result<_>>()?, taken))
     }
 
     pub(crate) fn draw(&mut self, generator: &Generator, count: u64) {
@@ -149,6 +153,22 @@ impl Draws {
 
     pub(crate) fn set(&mut self, generator: &Generator, state: State) {
         self.0.push((generator.clone(), Step::Set(state)));
+    }
+}
+
+/// What a call has done with generators: each with its state before and after that.
+#[derive(Debug, Default)]
+pub struct Taken(Vec<(Generator, State, State)>);
+
+impl Taken {
+    /// Lets the generators be as they were before a call that failed, but for those that others have drawn from since.
+    pub fn undo(&self) {
+        for (generator, before, after) in self.0.iter().rev() {
+            let mut now = generator.0.lock();
+            if *now == *after {
+                *now = *before;
+            }
+        }
     }
 }
 

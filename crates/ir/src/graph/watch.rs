@@ -23,6 +23,7 @@ pub type Owner = Weak<dyn Any + Send + Sync>;
 pub struct Watch {
     number: u64,
     owner: Option<Owner>,
+    stands_in: bool,
 }
 
 static NEXT: AtomicU64 = AtomicU64::new(1);
@@ -34,17 +35,32 @@ fn fresh() -> u64 {
 impl Watch {
     /// A new variable, whose derivatives are gathered by whoever `owner` is.
     pub fn new(owner: Option<Owner>) -> Watch {
-        Watch { number: fresh(), owner }
+        Watch { number: fresh(), owner, stands_in: false }
+    }
+
+    /// A new variable in place of what a function is given while it is traced: nobody gathers its derivatives.
+    pub fn stand_in() -> Watch {
+        Watch { number: fresh(), owner: None, stands_in: true }
+    }
+
+    /// Whether it is in place of what a function is given.
+    pub fn stands_in(&self) -> bool {
+        self.stands_in
     }
 
     /// The variable of a number, as text names it.
     pub(super) fn numbered(number: u64) -> Watch {
-        Watch { number, owner: None }
+        Watch { number, owner: None, stands_in: false }
     }
 
     /// Its number, which no other has.
     pub fn number(&self) -> u64 {
         self.number
+    }
+
+    /// Whether somebody was to gather its derivatives.
+    pub fn is_owned(&self) -> bool {
+        self.owner.is_some()
     }
 
     /// Who gathers its derivatives, as long as that lives.

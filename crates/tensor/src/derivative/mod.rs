@@ -175,6 +175,15 @@ pub fn variables(op: &'static str, values: &[&Tensor]) -> Result<Vec<Tensor>> {
         .collect()
 }
 
+/// What stands for a function's arguments while it is traced, to take derivatives by: nobody gathers them.
+///
+/// # Errors
+/// Values that are not of floats.
+pub fn stand_ins(values: &[&Tensor]) -> Result<Vec<Tensor>> {
+    let one = |value: &&Tensor| Ok(Tensor::from_uop(differentiable("jit", &value.uop())?.watch(&Watch::stand_in())?));
+    values.iter().map(one).collect()
+}
+
 /// These values; those that follow from no variables but the given ones, which no one takes derivatives by any more,
 /// without remembering them. In the body of a loop and in a branch, whose derivative may be taken later, they are as they were.
 ///

@@ -210,7 +210,8 @@ impl Tensor {
     /// otherwise; `create_graph` lets gradients be differentiated in turn.
     ///
     /// # Errors
-    /// A tensor that requires no gradient, or whose history was let go; one of several elements without a cotangent, a
+    /// A tensor that requires no gradient, or whose history was let go; one that follows from arguments of a function that is
+    /// traced, or from nothing but those of one whose derivative is taken; one of several elements without a cotangent, a
     /// cotangent of another shape or type; operations without a derivative.
     pub fn backward(&self, cotangent: Option<&Tensor>, retain: bool, create_graph: bool) -> Result<()> {
         let op = "backward";
@@ -227,13 +228,26 @@ impl Tensor {
         let mut walk = Walk::new(std::slice::from_ref(&root), true, &[])?;
         let mut targets: Vec<Target> = Vec::new();
         let mut owners: Vec<Arc<Variable>> = Vec::new();
+        let mut is_partial = false;
         for watch in walk.variables() {
+            if watch.stands_in() {
+                let message = "the value follows from an argument of a function that is traced, or from what was made of \
+                               such parameters outside of it, which gathers no gradient there: let the function reach the \
+                               parameters themselves, or take `svod.grad` or `svod.value_and_grad` of it";
+                return Err(TensorError::value(op, message));
+            }
+            is_partial |= !watch.is_owned();
             let target = Target::Variable(watch.clone());
             let owner = watch.owner().and_then(|owner| owner.downcast::<Variable>().ok());
             if let Some(owner) = owner.filter(|_| !targets.contains(&target)) {
                 targets.push(target);
                 owners.push(owner);
             }
+        }
+        if is_partial && walk.variables().all(|watch| !watch.is_owned()) {
+            let message = "the value follows from arguments of a function whose derivative is taken, and from nothing that \
+                           gathers one: leave out `backward`, or take `svod.grad` within";
+            return Err(TensorError::value(op, message));
         }
         let given = [(root.clone(), seed)];
         let gradients =
@@ -247,7 +261,8 @@ impl Tensor {
             };
             owner.gather(Some(Tensor::from_uop(sum)));
         }
-        if !retain && !create_graph && !self.with_variable(|variable| variable.is_some()) {
+        // Whoever takes derivatives by the others does that later.
+        if !retain && !is_partial && !create_graph && !self.with_variable(|variable| variable.is_some()) {
             self.rebind_from(&root, root.detach()?);
         }
         Ok(())

@@ -168,7 +168,7 @@ impl Trace {
         let input = if is_constant { None } else { self.input_for(&now) };
         let is_input = input.is_some();
         let follows = is_input && now.is_watched() && tensor.with_variable(|variable| variable.is_none());
-        let mark = follows.then(|| Watch::new(None));
+        let mark = follows.then(Watch::stand_in);
         let found = Found { tensor: tensor.clone(), node: input.unwrap_or(now), is_input, mark, written: None };
         let node = found.marked();
         let mut outside = self.0.outside.lock();
