@@ -88,18 +88,8 @@ def test_what_backward_needs_is_a_value() -> None:
     assert w.grad is not None and w.grad.tolist() == [3.0, 4.0]
 
 
-@pytest.mark.parametrize(
-    "constant",
-    [
-        lambda: svod.Tensor(2.0),
-        lambda: svod.ones(3),
-        lambda: svod.full((3,), 2.0),
-        lambda: svod.eye(3)[0],
-        lambda: svod.arange(3.0),
-        lambda: svod.ones(3) * 2,
-    ],
-)
-def test_constants_are_not_told_from_equal_ones(constant: Callable[[], svod.Tensor]) -> None:
+@pytest.mark.parametrize("constant", [lambda: svod.eye(3)[0], lambda: svod.arange(3.0), lambda: svod.arange(3.0) * 2])
+def test_computed_constants_are_not_told_from_equal_ones(constant: Callable[[], svod.Tensor]) -> None:
     """A factor that is equal to what a derivative is taken by would count as that."""
     x = constant()
     with pytest.raises(svod.ArgumentError, match="is a constant, and so is each equal one"):

@@ -94,6 +94,7 @@ passes! {
     Walk      "walk"      Tensors  => Graph,    needed:   "Takes the picture that all others read, since threads may force nodes meanwhile.";
     Key       "key"       Graph    => Graph,    needed:   "Names the structure before anything is done to it: what is known skips all up to `attach`.";
     Arguments "arguments" Graph => Graph,   optional: "Makes numbers in which graphs differ arguments of what they share, once it is known that there is no schedule for these.";
+    Share     "share"     Graph    => Graph,    optional: "Equal values that a program tells apart, for derivatives, are computed once, before anything is said of them.";
     Concat    "concat"    Graph    => Graph,    needed:   "Many parts one after the other become choices by position, which is all that the others know.";
     Complex   "complex"   Graph    => Graph,    needed:   "Complex values become pairs of real ones, which is all that the others know.";
     Shard     "shard"     Graph    => Graph,    needed:   "Values spread over devices become values of single ones, which is all that the others know.";

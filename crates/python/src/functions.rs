@@ -104,7 +104,13 @@ pub fn zeros(
 ) -> Made {
     let (sizes, dtype) = typed("zeros", sizes, dtype)?;
     let shape = extents_of("zeros", &sizes, shape, size)?;
-    leaf(shape.bind(placed(device.as_deref(), Tensor::zeros(&shape.sizes, or(dtype, DEFAULT_FLOAT)))), requires_grad)
+    leaf(
+        shape.bind(placed(
+            device.as_deref(),
+            Tensor::zeros(&shape.sizes, or(dtype, DEFAULT_FLOAT)).map(Tensor::own_constant),
+        )),
+        requires_grad,
+    )
 }
 
 /// Ones, `float32` unless a type is given.
@@ -121,7 +127,13 @@ pub fn ones(
 ) -> Made {
     let (sizes, dtype) = typed("ones", sizes, dtype)?;
     let shape = extents_of("ones", &sizes, shape, size)?;
-    leaf(shape.bind(placed(device.as_deref(), Tensor::ones(&shape.sizes, or(dtype, DEFAULT_FLOAT)))), requires_grad)
+    leaf(
+        shape.bind(placed(
+            device.as_deref(),
+            Tensor::ones(&shape.sizes, or(dtype, DEFAULT_FLOAT)).map(Tensor::own_constant),
+        )),
+        requires_grad,
+    )
 }
 
 /// Memory for a tensor of this shape, `float32` unless a type is given, whose elements are
@@ -175,7 +187,8 @@ pub fn full(
 ) -> Made {
     let shape = shaped("full", &named("full", "shape", shape, size)?)?;
     let fill_value = required("full", "fill_value", fill_value)?.0;
-    let made = placed(device.as_deref(), Tensor::full(&shape.sizes, fill_value, dtype.map(|d| d.0)));
+    let made =
+        placed(device.as_deref(), Tensor::full(&shape.sizes, fill_value, dtype.map(|d| d.0)).map(Tensor::own_constant));
     leaf(shape.bind(made), requires_grad)
 }
 

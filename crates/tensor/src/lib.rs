@@ -75,6 +75,7 @@ mod masked;
 mod matmul;
 mod memory;
 mod movement;
+mod named;
 mod nn;
 mod norm;
 mod operand;

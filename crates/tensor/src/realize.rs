@@ -16,6 +16,7 @@ use crate::joins;
 use crate::kept;
 use crate::lookups::Lookups;
 use crate::memory::{bound_leaf, class_of, device_of, extents_of, leaf_over};
+use crate::named;
 use crate::output;
 use crate::pieces;
 use crate::read::{NO_MEMORY, buffer_of};
@@ -69,6 +70,7 @@ impl Tensor {
 /// compute: every read of a tensor comes here.
 pub(crate) fn realize(tensors: &[&Tensor], config: impl FnOnce() -> Arc<PrepareConfig>) -> Result<()> {
     let done = realize_beside(tensors, &[], config);
+    named::forget();
     if let Err(error) = &done
         && !matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::OutOfMemory)
     {

@@ -6,11 +6,12 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use parking_lot::{Mutex, RwLock, RwLockWriteGuard};
 use svod_dtype::DType;
-use svod_ir::graph::{HeldFunctions, Leaf, Named, Op, Origin, Shape, UOp, print};
+use svod_ir::graph::{HeldFunctions, Leaf, Named, Op, Origin, Shape, UOp, identity, print};
 use svod_ir::size::{BoundVariable, Size};
 
 use crate::derivative::{Variable, grad_enabled};
 use crate::error::{Result, TensorError, show_operands};
+use crate::named;
 use crate::output;
 use crate::read::is_known;
 use crate::realize::viewed;
@@ -83,6 +84,7 @@ impl Tensor {
             true => node.detach().unwrap_or(node),
             false => node,
         };
+        named::note(&node);
         Tensor(Arc::new(Handle::new(node, trace::current(), None)))
     }
 
@@ -108,6 +110,7 @@ impl Tensor {
     /// is owned by whoever has the node: see [`output`](crate::output). Of a tensor from outside of the function that this
     /// thread traces, what it stands for in that.
     pub fn uop(&self) -> UOp {
+        identity::begin();
         self.watched(trace::stands_for(self, self.0.trace, self.present()))
     }
 

@@ -163,6 +163,7 @@ impl Claim {
             return Err(GraphError::new(&node.op, &[self.node.clone(), value], reason));
         }
         let value = if node.watched { value.remembering(&self.node)? } else { value };
+        value.named_as(&self.node);
         let sources = {
             let mut state = node.state.lock();
             node.forced.set(value).expect("only the holder of the claim forces, and once");

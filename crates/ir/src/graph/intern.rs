@@ -4,6 +4,7 @@
 //! dropping a node's last handle locks its shard.
 
 use super::error::GraphError;
+use super::identity;
 use super::leaf::LeafClass;
 use super::op::Op;
 use super::place::place;
@@ -14,7 +15,7 @@ use parking_lot::{Condvar, Mutex};
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHasher};
 use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 const SHARDS: usize = 64;
@@ -47,7 +48,8 @@ fn find(bucket: Option<&Bucket>, op: &Op, sources: &[UOp], passed: &mut Vec<Arc<
     for (_, _, weak) in bucket? {
         visit(1);
         let Some(node) = weak.upgrade() else { continue };
-        if node.op == *op && node.forced.get().is_none() && node.state.lock().sources.as_slice() == sources {
+        let is_found = node.op == *op && node.forced.get().is_none() && !node.apart.load(Ordering::Relaxed);
+        if is_found && node.state.lock().sources.as_slice() == sources {
             return Some(UOp(node));
         }
         passed.push(node);
@@ -70,6 +72,7 @@ pub(super) fn node(op: Op, sources: Sources) -> Result<UOp, GraphError> {
     let hash = hash_of(&op, &sources);
     let mut passed = Vec::new();
     if let Some(found) = find(shard(hash).lock().get(&hash), &op, &sources, &mut passed) {
+        identity::note_found(&found);
         return Ok(found);
     }
     let (dtype, shape) = op.infer(&sources)?;
@@ -107,6 +110,8 @@ pub(super) fn node(op: Op, sources: Sources) -> Result<UOp, GraphError> {
         origin: OnceLock::new(),
         names: AtomicU32::new(0),
         runs: AtomicU32::new(0),
+        again: AtomicBool::new(false),
+        apart: AtomicBool::new(false),
     });
     let mut table = shard(hash).lock();
     let bucket = table.entry(hash).or_default();
@@ -116,6 +121,7 @@ pub(super) fn node(op: Op, sources: Sources) -> Result<UOp, GraphError> {
         bucket.push((node.id, node.holds || node.depth >= CHAIN, Arc::downgrade(&node)));
     }
     drop(table);
+    found.iter().for_each(identity::note_found);
     Ok(found.unwrap_or(UOp(node)))
 }
 
@@ -141,6 +147,8 @@ pub(super) fn twin(node: &Node, sources: Sources) -> UOp {
         origin: node.origin.clone(),
         names: AtomicU32::new(0),
         runs: AtomicU32::new(0),
+        again: AtomicBool::new(false),
+        apart: AtomicBool::new(true),
     }))
 }
 

@@ -6,7 +6,8 @@
 //! * [`walk`], [`mod@print`], [`key`], [`outline`], [`verify`] and [`interp`] are what one can do with a graph.
 //!
 //! Invariants:
-//! * structurally equal expressions over identical sources are one node, so equality is identity;
+//! * structurally equal expressions over identical sources are one node, so equality is identity, but for those that are told
+//!   apart ([`identity`]);
 //! * shape, type and device of a node follow from its op and sources, and are known when it is built;
 //! * operands of an elementwise operation have equal shapes: broadcasting is an explicit `Expand`;
 //! * scalar operations take no complex values, only their pairs ([`complex`]);
@@ -20,6 +21,7 @@ pub mod complex;
 mod data;
 mod error;
 mod host;
+pub mod identity;
 mod infer;
 mod intern;
 pub mod interp;

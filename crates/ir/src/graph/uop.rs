@@ -11,7 +11,7 @@ use crate::size::Size;
 use parking_lot::{Condvar, Mutex};
 use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::sync::{Arc, OnceLock};
 use std::{fmt, mem};
 use svod_dtype::DType;
@@ -65,6 +65,10 @@ pub(super) struct Node {
     pub names: AtomicU32,
     /// Runs that computed it without keeping it.
     pub runs: AtomicU32,
+    /// Whether a program asked for it more than once, see [`identity`](super::identity).
+    pub again: AtomicBool,
+    /// Whether no equal expression is this node.
+    pub apart: AtomicBool,
 }
 
 pub(super) struct State {

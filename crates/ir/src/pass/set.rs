@@ -94,8 +94,8 @@ mod tests {
         let error = PassSet::named("fuse", |row| row.optional).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "\"fuse\" is none of arguments, join, algebra, blocks, two-stage, merge, postpone-division, \
-             correct-variance, hoist, parameterise"
+            "\"fuse\" is none of arguments, share, join, algebra, blocks, two-stage, merge, \
+             postpone-division, correct-variance, hoist, parameterise"
         );
     }
 }

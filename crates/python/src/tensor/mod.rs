@@ -63,6 +63,7 @@ pub struct PyTensor(pub Tensor);
 /// What Python is given: notes the line that asked for it.
 impl From<Tensor> for PyTensor {
     fn from(tensor: Tensor) -> Self {
+        let tensor = tensor.told_apart();
         crate::origin::note(&tensor);
         PyTensor(tensor)
     }
@@ -184,7 +185,7 @@ impl PyTensor {
             Ok(tensor) => tensor.get().0.kept()?,
             Err(_) if data.hasattr("__array__")? => copied()?,
             Err(_) => match number(data)? {
-                Some(number) => return on(device, Tensor::scalar(number, dtype)),
+                Some(number) => return on(device, Tensor::scalar(number, dtype).map(Tensor::own_constant)),
                 None => copied()?,
             },
         };

@@ -36,6 +36,7 @@ struct About<'a> {
 type GraphPass = fn(&Graph, &About) -> Result<Option<Rewritten>, GraphError>;
 
 const GRAPH: &[(Pass, GraphPass)] = &[
+    (Pass::Share, |graph, _| shared(graph)),
     (Pass::Concat, |graph, _| choices(graph)),
     (Pass::Complex, |graph, _| complex(graph)),
     (Pass::Shard, |graph, _| lower_shards(graph)),
@@ -73,9 +74,32 @@ pub(crate) fn graph(
     Ok(rewritten)
 }
 
+/// The graph in which values that are told apart are one where they are equal; nothing where none are.
+fn shared(graph: &Graph) -> Result<Option<Rewritten>, GraphError> {
+    let is_apart = |node: &UOp| node.is_apart();
+    remade(graph, is_apart, |node, sources| UOp::new(node.op().clone(), sources))
+}
+
 /// The graph with choices by position in the places of what puts many parts one after the other; nothing where it has none.
 fn choices(graph: &Graph) -> Result<Option<Rewritten>, GraphError> {
-    if !graph.nodes().iter().any(|node| node.op().is_join()) {
+    remade(
+        graph,
+        |node| node.op().is_join(),
+        |node, sources| match node.op() {
+            Op::Concat(axis, _) => UOp::concat(sources, *axis),
+            Op::Stack(axis, _) => UOp::stack(sources, *axis),
+            op => UOp::new(op.clone(), sources),
+        },
+    )
+}
+
+/// The graph with what `make` makes of such nodes and all that follow from them; nothing where there are none.
+fn remade(
+    graph: &Graph,
+    is_one: impl Fn(&UOp) -> bool,
+    make: impl Fn(&UOp, &[UOp]) -> Result<UOp, GraphError>,
+) -> Result<Option<Rewritten>, GraphError> {
+    if !graph.nodes().iter().any(&is_one) {
         return Ok(None);
     }
     let mut became = Became::default();
@@ -83,12 +107,7 @@ fn choices(graph: &Graph) -> Result<Option<Rewritten>, GraphError> {
     for (node, sources) in graph.iter() {
         let same = sources.iter().all(|s| new[*s as usize] == graph.nodes()[*s as usize]);
         let sources = || sources.iter().map(|s| new[*s as usize].clone()).collect::<Vec<UOp>>();
-        let made = match node.op() {
-            Op::Concat(axis, _) => UOp::concat(&sources(), *axis)?,
-            Op::Stack(axis, _) => UOp::stack(&sources(), *axis)?,
-            _ if same => node.clone(),
-            op => UOp::new(op.clone(), &sources())?,
-        };
+        let made = if same && !is_one(node) { node.clone() } else { make(node, &sources())? };
         made.inherit_origin(node);
         became.add(node.id(), std::slice::from_ref(&made));
         new.push(made);

@@ -83,8 +83,9 @@ impl Tensor {
     ///
     /// # Errors
     /// A value of several elements without a cotangent, and a cotangent of another shape or type; tensors that are not of
-    /// floats, or that the value does not follow from; constants that require no gradient and are not in memory, and two tensors
-    /// that are computed alike, since equal ones are one; operations without a derivative.
+    /// floats, or that the value does not follow from; constants that require no gradient and are not in memory, two tensors
+    /// that are computed alike, and an expression that was built more than once and by which the derivative is a sum, where equal
+    /// ones are one value (see [`Tensor::told_apart`]); operations without a derivative.
     pub fn gradient(&self, by: &[&Tensor], cotangent: Option<&Tensor>) -> Result<Vec<Tensor>> {
         let op = "gradient";
         let root = self.uop();
@@ -105,7 +106,23 @@ impl Tensor {
             );
             return Err(TensorError::value(op, message));
         }
-        let found = pulled(op, &[(root.clone(), seed)], by)?;
+        let targets = targets(op, by)?;
+        let mut walk = Walk::new(std::slice::from_ref(&root), false, &targets)?;
+        for (tensor, target) in by.iter().zip(&targets) {
+            let node = tensor.uop().resolved();
+            let is_equal = matches!(target, Target::Value(_)) && node.is_asked_again();
+            if is_equal && (node.names() > 1 || walk.is_sum(target)) {
+                let message = format!(
+                    "{} is an expression that the program has built more than once, and equal ones are one value: let it \
+                     require a gradient before it is used, or take `svod.grad` of a function of it",
+                    tensor.described()
+                );
+                return Err(TensorError::value(op, message));
+            }
+        }
+        let found = walk.pull(&[(root.clone(), seed)], &targets)?;
+        // What is built from now on is told from them.
+        by.iter().map(|tensor| tensor.uop()).filter(|node| !node.is_value()).for_each(|node| node.set_apart());
         let one = |(found, by): (Option<UOp>, &&Tensor)| match found {
             Some(gradient) => Ok(Tensor::from_uop(gradient)),
             None => {
@@ -203,9 +220,10 @@ pub fn released(values: &[&Tensor], variables: &[&Tensor]) -> Result<Vec<Tensor>
     values.iter().map(one).collect()
 }
 
-/// Whether a value follows from literals alone, so that all equal ones are the same node.
+/// Whether a value follows from literals alone, none of which is told from others, so that all equal ones are the same node.
 fn is_literal(node: &UOp) -> bool {
-    let is_found = |node: &UOp| node.op().leaf().is_some() || matches!(node.op(), Op::Host(..) | Op::Watch(_));
+    let is_found =
+        |node: &UOp| node.op().leaf().is_some() || matches!(node.op(), Op::Host(..) | Op::Watch(_)) || node.is_apart();
     node.trace() == 0 && !Graph::new(std::slice::from_ref(node)).nodes().iter().any(is_found)
 }
 
@@ -216,9 +234,13 @@ fn twin<'a>(by: &[&'a Tensor]) -> Option<&'a Tensor> {
 }
 
 fn pulled(op: &'static str, given: &[(UOp, UOp)], by: &[&Tensor]) -> Result<Vec<Option<UOp>>> {
-    let targets = by.iter().map(|t| Ok(Target::of(&differentiable(op, &t.uop())?))).collect::<Result<Vec<_>>>()?;
+    let targets = targets(op, by)?;
     let roots: Vec<UOp> = given.iter().map(|(root, _)| root.clone()).collect();
     Walk::new(&roots, false, &targets)?.pull(given, &targets)
+}
+
+fn targets(op: &'static str, by: &[&Tensor]) -> Result<Vec<Target>> {
+    by.iter().map(|tensor| Ok(Target::of(&differentiable(op, &tensor.uop())?))).collect()
 }
 
 fn differentiable(op: &'static str, node: &UOp) -> Result<UOp> {

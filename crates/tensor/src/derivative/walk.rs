@@ -224,6 +224,24 @@ impl Walk {
         })
     }
 
+    /// Whether the values follow from a target in more than one way, so that its derivative is a sum.
+    pub fn is_sum(&mut self, target: &Target) -> bool {
+        self.mark(|one| one == target);
+        let mut users = vec![0; self.places.len()];
+        let active = self.places.iter().filter(|place| place.is_active);
+        active.flat_map(|place| &place.below).for_each(|below| users[*below as usize] += 1);
+        self.places.iter().zip(users).any(|(place, users)| place.is_active && users > 1)
+    }
+
+    /// Marks what the targets are below.
+    fn mark(&mut self, is_target: impl Fn(&Target) -> bool) {
+        for at in 0..self.places.len() {
+            let is_one = self.target(at).is_some_and(|target| is_target(&target));
+            let is_active = is_one || self.places[at].below.iter().any(|s| self.places[*s as usize].is_active);
+            self.places[at].is_active = is_active;
+        }
+    }
+
     /// The cotangents of targets, given those of some of the values; none of what these do not follow from, and zeros of what
     /// they follow from only by operations that pass nothing on, such as roundings. No operation is applied to such zeros on
     /// their way: they are zeros where a derivative on it is infinite, too.
@@ -247,11 +265,7 @@ impl Walk {
     /// An operation between that has no derivative.
     pub fn passed(&mut self, given: &[(UOp, UOp)], targets: &[Target]) -> Result<Passed> {
         let wanted: FxHashMap<&Target, usize> = targets.iter().zip(0..).collect();
-        for at in 0..self.places.len() {
-            let is_target = self.target(at).is_some_and(|target| wanted.contains_key(&target));
-            let is_active = is_target || self.places[at].below.iter().any(|s| self.places[*s as usize].is_active);
-            self.places[at].is_active = is_active;
-        }
+        self.mark(|target| wanted.contains_key(target));
         // What the users of each value pass on to it.
         let mut passed: Vec<Vec<UOp>> = vec![Vec::new(); self.places.len()];
         for (value, g) in given {
