@@ -97,6 +97,11 @@ CHANGING: dict[str, Callable[[int, int], tuple[Any, Any]]] = {
         lambda i, j: np.full(3, i + X[:j].sum()),
     ),
     "sort": ours(lambda x, i, j: svod.cat([x[:i], x[:j]]).sort()[0], lambda i, j: np.sort(np.append(X[:i], X[:j]))),
+    "topk": ours(lambda x, i, j: x[: i + j].topk(j).values * 2, lambda i, j: 2 * np.sort(X[: i + j])[::-1][:j]),
+    "topk of a few": ours(
+        lambda x, i, j: x[: i + 80].topk(1 + j // 8).values.sum(),
+        lambda i, j: np.sort(X[: i + 80])[::-1][: 1 + j // 8].sum(),
+    ),
     "argmin": ours(
         lambda x, i, j: svod.cat([x[:i] + 1, x[:j]]).argmin(), lambda i, j: np.append(X[:i] + 1, X[:j]).argmin()
     ),

@@ -353,7 +353,7 @@ pub(super) fn along(s: &[UOp], axis: usize) -> Ruled<Shape> {
 /// A shape of which `axis` keeps its first `count` points.
 pub(super) fn first(s: &[UOp], axis: usize, count: &Size) -> Ruled<Shape> {
     let mut shape = along(s, axis)?.to_vec();
-    if count.le(&shape[axis]) != Some(true) {
+    if !(&shape[axis] - count).is_extent() {
         return shape_error(format!("{count} elements exceed or may exceed the {} along axis {axis}", shape[axis]));
     }
     shape[axis] = count.clone();
