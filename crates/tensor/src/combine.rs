@@ -6,7 +6,6 @@ use svod_ir::size::Size;
 
 use crate::derivative::{following, grad_enabled};
 use crate::error::{Result, TensorError, show_operands};
-use crate::joins::MANY;
 use crate::memory::as_computed;
 use crate::movement::part;
 use crate::operand::{axis_of, sizes};
@@ -60,7 +59,7 @@ impl Tensor {
         let rank = nodes.first().map_or(0, UOp::rank);
         let axis = axis_of("stack", axis, rank + 1)?;
         let nodes = in_common_type("stack", nodes)?;
-        Ok(Tensor::from_uop(match nodes.len() >= MANY && nodes.iter().all(is_plain) {
+        Ok(Tensor::from_uop(match nodes.len() > 1 && nodes.iter().all(is_plain) {
             true => UOp::stack_of_many(&nodes, axis)?,
             false => UOp::stack(&nodes, axis)?,
         }))
@@ -230,7 +229,7 @@ fn in_common_type(op: &'static str, mut nodes: Vec<UOp>) -> Result<Vec<UOp>> {
     Ok(nodes)
 }
 
-/// Whether one operation may join a value with many others. Choices by position are for few: each is a branch of its own.
+/// Whether one operation may join a value with others.
 fn is_plain(node: &UOp) -> bool {
     let counted = || node.shape().iter().all(|n| n.as_const().is_some());
     node.sharding().is_none() && !node.dtype().is_complex() && counted()
@@ -238,18 +237,14 @@ fn is_plain(node: &UOp) -> bool {
 
 /// Values that differ in the extent of `axis` only, one after the other, in their common type.
 fn joined(op: &'static str, nodes: Vec<UOp>, axis: usize) -> Result<Tensor> {
-    let mut nodes = in_common_type(op, nodes)?;
-    if nodes.len() >= MANY && nodes.iter().all(is_plain) {
-        let all = nodes.clone();
-        nodes.retain(|node| node.shape().get(axis) != Some(&Size::ZERO));
-        if nodes.len() >= MANY {
-            return Ok(Tensor::from_uop(UOp::concat_of_many(&nodes, axis)?));
-        }
-        nodes = all;
-    }
-    let whole = UOp::concat(&nodes, axis)?;
+    let nodes = in_common_type(op, nodes)?;
+    let is_nothing = |node: &UOp| node.shape().get(axis) == Some(&Size::ZERO);
+    let some: Vec<UOp> = nodes.iter().filter(|node| !is_nothing(node)).cloned().collect();
+    let whole = match some.len() > 1 && some.iter().all(is_plain) {
+        true => UOp::concat_of_many(&some, axis)?,
+        false => UOp::concat(&nodes, axis)?,
+    };
     // What has no elements is left out of the graph, but the result follows from it.
-    let is_left_out = |node: &&UOp| node.is_watched() && node.shape().get(axis) == Some(&Size::ZERO);
-    let left_out: Vec<UOp> = nodes.iter().filter(is_left_out).cloned().collect();
+    let left_out: Vec<UOp> = nodes.iter().filter(|node| node.is_watched() && is_nothing(node)).cloned().collect();
     Ok(Tensor::from_uop(if left_out.is_empty() || !grad_enabled() { whole } else { following(op, &whole, &left_out)? }))
 }

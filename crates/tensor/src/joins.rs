@@ -1,9 +1,10 @@
 //! What is joined of parts of memory and of numbers, as `cat`, `roll` and `stack` do: copied by the host, where it is read.
 //!
-//! A join of few parts is a chain of choices by position along one axis, each between all that comes before and one more part,
-//! which lies padded at its place (`UOp::concat`). A kernel that reads it reads its parts. A join of many is an operation of its
-//! own ([`Op::Concat`], [`Op::Stack`]). Its parts are put into one memory before a kernel reads it: the kernel is the same for any number of
-//! parts, as those of a list that grows, and chooses nothing. The few of them that are yet to be computed are computed apart.
+//! A join is an operation of its own ([`Op::Concat`], [`Op::Stack`]); where extents are variables or parts are spread over devices, it is
+//! a chain of choices by position along one axis, each between all that comes before and one more part, which lies padded at its place
+//! (`UOp::concat`), as it is to kernels: one that reads a join of few reads its parts. The parts of a join of many are put into
+//! one memory before a kernel reads it: the kernel is the same for any number of parts, as those of a list that grows, and chooses
+//! nothing. The few of them that are yet to be computed are computed apart.
 
 use smallvec::SmallVec;
 use svod_device::Buffer;
@@ -19,7 +20,7 @@ use crate::pieces::{self, MOST_BYTES, MOST_COPIED, MOST_FOR_CODE};
 use crate::realize::viewed;
 use crate::sources;
 
-/// Parts from which on a join is an operation of its own.
+/// Parts from which on a join is put into one memory before a kernel reads it.
 pub(crate) const MANY: usize = 5;
 
 /// Parts that a chain of choices joins at most.
@@ -35,6 +36,11 @@ struct Join {
     extents: SmallVec<[usize; 4]>,
     /// The last one first, each with its extent along the axis.
     parts: SmallVec<[(UOp, usize); 4]>,
+}
+
+/// Whether a node joins so many parts that a kernel is to read one memory.
+fn is_of_many(node: &UOp) -> bool {
+    matches!(node.op(), Op::Concat(_, parts) | Op::Stack(_, parts) if *parts >= MANY)
 }
 
 /// The join that a node is.
@@ -123,7 +129,7 @@ fn copied(node: &UOp, of: &UOp) -> Result<Option<UOp>> {
     let element = node.dtype().bytes();
     let Some(Join { axis, extents, parts }) = join(node) else { return Ok(None) };
     let bytes = extents.iter().fold(element, |n, extent| n.saturating_mul(*extent));
-    let most = if node.op().is_join() { MOST_FOR_CODE } else { MOST_BYTES };
+    let most = if is_of_many(node) { MOST_FOR_CODE } else { MOST_BYTES };
     if bytes == 0 || bytes > most {
         return Ok(None);
     }
@@ -177,7 +183,7 @@ pub(crate) fn value(node: &UOp) -> Result<Option<UOp>> {
 pub(crate) fn of_graph(graph: &Graph) -> Vec<UOp> {
     let bytes = |node: &UOp| node.numel().as_usize().map_or(usize::MAX, |n| n.saturating_mul(node.dtype().bytes()));
     let may = |node: &&UOp| match node.op() {
-        op if op.is_join() => true,
+        op if op.is_join() => is_of_many(node) || bytes(node) <= MOST_COPIED,
         Op::Alu(Alu::Where) => bytes(node) <= MOST_COPIED && join(node).is_some(),
         _ => false,
     };
@@ -186,7 +192,7 @@ pub(crate) fn of_graph(graph: &Graph) -> Vec<UOp> {
 
 /// Those parts of a join of many that are to be computed before they can be copied; nothing where the join is left to kernels.
 pub(crate) fn pending(node: &UOp) -> Result<Option<Vec<UOp>>> {
-    if !node.op().is_join() {
+    if !is_of_many(node) {
         return Ok(None);
     }
     let parts = node.sources();
