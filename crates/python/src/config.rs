@@ -99,6 +99,7 @@ impl PyPrepareConfig {
     #[new]
     #[pyo3(signature = (**options))]
     fn new(options: Option<&Bound<'_, PyDict>>) -> Result<PyPrepareConfig> {
+        PrepareConfig::forget_environment();
         Ok(PyPrepareConfig(configured(options)?))
     }
 

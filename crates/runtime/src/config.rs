@@ -303,29 +303,30 @@ impl PrepareConfig {
     /// the environment again where none is named.
     pub fn set_default_device(device: Option<DeviceSpec>) {
         *DEFAULT_DEVICE.write() = device;
-        *LAST_READ.write() = None;
+        PrepareConfig::forget_environment();
     }
 
-    /// The configuration of the scope that this thread is in, else that of the environment.
+    /// The configuration of the scope that this thread is in, else that of the environment, as it was when it was first
+    /// asked for since it was last [forgotten](PrepareConfig::forget_environment).
     pub fn current() -> Self {
-        PrepareConfig::entered().unwrap_or_else(|| {
-            let read = PrepareConfig::from_env();
-            *LAST_READ.write() = Some(Arc::new(read.clone()));
-            read
-        })
+        Arc::unwrap_or_clone(PrepareConfig::of_reads())
     }
 
-    /// [`PrepareConfig::current`] for a read of a value, of which programs make many: the environment is as it was when
-    /// that was last asked for.
+    /// [`PrepareConfig::current`], which reads look at without a copy of their own.
     pub fn of_reads() -> Arc<Self> {
         if let Some(entered) = PrepareConfig::entered() {
             return Arc::new(entered);
         }
-        let known = LAST_READ.read().clone();
+        let known = READ.read().clone();
         known.unwrap_or_else(|| {
             let read = Arc::new(PrepareConfig::from_env());
-            LAST_READ.write().get_or_insert(read).clone()
+            READ.write().get_or_insert(read).clone()
         })
+    }
+
+    /// Has the environment read again where it is asked for next.
+    pub fn forget_environment() {
+        *READ.write() = None;
     }
 
     /// The configuration of the scope that this thread is in.
@@ -405,8 +406,8 @@ impl PrepareConfig {
     }
 }
 
-/// The configuration of the environment when it was last looked at.
-static LAST_READ: RwLock<Option<Arc<PrepareConfig>>> = RwLock::new(None);
+/// The configuration of the environment when it was last read.
+static READ: RwLock<Option<Arc<PrepareConfig>>> = RwLock::new(None);
 
 /// What [`PrepareConfig::set_default_device`] was told last.
 static DEFAULT_DEVICE: RwLock<Option<DeviceSpec>> = RwLock::new(None);

@@ -132,7 +132,7 @@ impl Tensor {
 
     /// The device of the value, the first of several; of what is on none, the one where its memory is or will be.
     pub fn device(&self) -> Device {
-        let default = || Device::new(&PrepareConfig::current().device.unwrap_or_default().to_string());
+        let default = || Device::new(&PrepareConfig::of_reads().device.clone().unwrap_or_default().to_string());
         let first = |node: &UOp| match node.place() {
             Some(Place::One(device)) => Some(device.clone()),
             Some(Place::Many(sharding)) => sharding.devices().first().cloned(),

@@ -20,7 +20,7 @@ pub(crate) fn device_of(node: &UOp) -> Result<Arc<OpenDevice>> {
     let devices = Context::global().devices();
     Ok(match node.device() {
         Some(device) => devices.open(device.name())?,
-        None => devices.get(&PrepareConfig::current().device.unwrap_or_default())?,
+        None => devices.get(&PrepareConfig::of_reads().device.clone().unwrap_or_default())?,
     })
 }
 

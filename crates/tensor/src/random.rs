@@ -310,7 +310,7 @@ fn draw(op: &'static str, shape: Vec<Size>, carried: DType) -> Result<Tensor> {
 
 /// The state before as many elements are drawn: 2 numbers of `U64`.
 fn generator_state(count: u64) -> Result<Tensor> {
-    let (device, generator) = (PrepareConfig::current().device, Generator::current());
+    let (device, generator) = (PrepareConfig::of_reads().device.clone(), Generator::current());
     if let Some(input) = Trace::draw(&generator, count, device.as_ref())? {
         return Ok(input);
     }
