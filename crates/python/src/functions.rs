@@ -345,8 +345,10 @@ pub fn einsum(subscripts: &Bound<'_, PyAny>, operands: &Bound<'_, PyTuple>) -> M
         Err(_) => interleaved(subscripts, operands)?,
     };
     let all = operands.extract::<Vec<AnyMember>>().map_err(Raised::from);
-    let operands = together(parts(py, op, "operands", all)?)?;
-    Ok(Tensor::einsum(&text, &operands.iter().collect::<Vec<_>>())?.into())
+    let operands_of_one_kind = together(parts(py, op, "operands", all)?)?;
+    let made = Tensor::einsum(&text, &operands_of_one_kind.iter().collect::<Vec<_>>())?;
+    let only = operands.extract::<(PyRef<'_, PyTensor>,)>();
+    Ok(only.map_or(made.clone(), |(only,)| made.viewing_where_moved(&only.0, op)).into())
 }
 
 /// The operands of `einsum` where they are given as one list: of several, or of one tensor.

@@ -365,20 +365,56 @@ fn small_view(node: &UOp) -> Option<(UOp, View)> {
 fn view_of(node: &UOp) -> Option<(UOp, View)> {
     let (through, base) = movements(node, true);
     let base = of_file(&base);
-    let extents = match base.op() {
-        Op::Leaf(leaf) => extents_of(leaf).ok()?,
-        _ => base.shape().iter().map(Size::as_usize).collect::<Option<_>>()?,
-    };
-    let mut view = View::whole(&extents);
+    let mut view = whole_view(&base)?;
     for node in through.iter().rev() {
         view = view.moved(node.op())?;
     }
     view.beyond.is_none().then_some((base, view))
 }
 
-/// Whether the elements of a node lie one after the other in what they are of.
-pub(crate) fn is_dense(node: &UOp) -> bool {
-    !node.op().is_movement() || view_of(node).is_none_or(|(_, view)| view.run() == view.count())
+/// All of a value.
+fn whole_view(base: &UOp) -> Option<View> {
+    let extents: Vec<usize> = match base.op() {
+        Op::Leaf(leaf) => extents_of(leaf).ok()?,
+        _ => base.shape().iter().map(Size::as_usize).collect::<Option<_>>()?,
+    };
+    Some(View::whole(&extents))
+}
+
+/// Whether a node has moved elements of another one, and no others.
+pub(crate) fn is_moved(node: &UOp, of: &UOp) -> bool {
+    let of = of.resolved();
+    let (through, base) = movements(node, true);
+    base == of || through.contains(&of)
+}
+
+/// The movements of a value that has this number, or of what they move last, and all of it.
+fn moved_from(node: &UOp, root: u64) -> Option<(SmallVec<[UOp; 4]>, View)> {
+    let (mut through, mut base) = movements(node, true);
+    if let Some(at) = through.iter().position(|node| node.id() == root) {
+        base = through[at].clone();
+        through.truncate(at);
+    }
+    Some((through, whole_view(&base)?))
+}
+
+/// Whether the elements of a node lie one after the other in the value that has this number, of which they are.
+pub(crate) fn is_dense(node: &UOp, root: u64) -> bool {
+    let composed = || {
+        let (through, whole) = moved_from(node, root)?;
+        through.iter().rev().try_fold(whole, |view, node| view.moved(node.op()))
+    };
+    composed().is_none_or(|view| view.run() == view.count())
+}
+
+/// Whether the elements of a node are those of the value that has this number where they are there: no movement needs a copy.
+pub(crate) fn is_in_place(node: &UOp, root: u64) -> bool {
+    let Some((through, mut view)) = moved_from(node, root) else { return true };
+    for node in through.iter().rev() {
+        let Some(next) = view.moved(node.op()) else { return !matches!(node.op(), Op::Reshape(_)) };
+        view = next;
+    }
+    true
 }
 
 /// A copy of the small part of memory that a node is, and the leaf that it is a part of; nothing of any other node, and of

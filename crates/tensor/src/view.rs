@@ -3,7 +3,10 @@
 //! A tensor is a value: writing to `h[0]` could not change `h`, from which it was taken. Who writes to it most
 //! likely expects that it does, so that such a write is an error as long as somebody has the other tensor.
 
+use std::borrow::Cow;
 use std::sync::{Arc, OnceLock, Weak};
+
+use svod_ir::graph::UOp;
 
 use crate::error::{Result, TensorError};
 use crate::pieces;
@@ -12,9 +15,11 @@ use crate::tensor::{Handle, Tensor};
 /// What a handle was taken from, and what that was taken from.
 pub(crate) struct View {
     /// The operation that took it.
-    by: &'static str,
+    by: Cow<'static, str>,
     base: Weak<Handle>,
     of: Option<Arc<View>>,
+    /// The node of what was no view itself, when the first one was taken.
+    root: u64,
 }
 
 /// Lets go of tensors that nobody has but caches.
@@ -39,23 +44,54 @@ impl Tensor {
     /// assert!(first.assign(0.0).is_ok());
     /// # Ok::<(), svod_tensor::TensorError>(())
     /// ```
-    pub fn viewing(self, base: &Tensor, by: &'static str) -> Tensor {
-        let of = base.handle().view().and_then(in_use);
-        self.with_view(Arc::new(View { by, base: Arc::downgrade(base.handle()), of }))
+    pub fn viewing(self, base: &Tensor, by: impl Into<Cow<'static, str>>) -> Tensor {
+        let view = base.handle().view();
+        let root = view.map_or_else(|| base.with_node(UOp::id), |view| view.root);
+        let (of, base) = (view.and_then(in_use), Arc::downgrade(base.handle()));
+        self.with_view(Arc::new(View { by: by.into(), base, of, root }))
     }
 
-    /// Whether the elements lie one after the other: those of a transposed tensor, of a column and of an expanded one do not,
-    /// until it is computed.
+    /// [`Tensor::viewing`] of the elements of `base` in another shape, which is no view where they would have to be copied for
+    /// it: those of a transposed tensor do not lie in one row.
     ///
     /// ```
     /// use svod_tensor::Tensor;
     /// let x = Tensor::from_slice(&[1.0f32, 2.0, 3.0, 4.0], &[2, 2])?;
-    /// assert!(x.is_dense() && x.narrow(0, 1, 1)?.is_dense() && x.exp()?.is_dense());
-    /// assert!(!x.t()?.is_dense() && !x.narrow(1, 1, 1)?.is_dense());
+    /// let (rows, columns) = (x.clone(), x.t()?.viewing(&x, "transpose"));
+    /// assert!(rows.reshape(&[4])?.viewing_in_shape(&rows, "reshape").assign(0.0).is_err());
+    /// assert!(columns.reshape(&[4])?.viewing_in_shape(&columns, "reshape").assign(0.0).is_ok());
+    /// # Ok::<(), svod_tensor::TensorError>(())
+    /// ```
+    pub fn viewing_in_shape(self, base: &Tensor, by: &'static str) -> Tensor {
+        let is_copy = base.handle().view().is_some_and(|view| !pieces::is_in_place(&self.uop(), view.root));
+        if is_copy { self } else { self.viewing(base, by) }
+    }
+
+    /// [`Tensor::viewing`] of what moves the elements of `base`; of what computes with them, the value itself.
+    ///
+    /// ```
+    /// use svod_tensor::Tensor;
+    /// let x = Tensor::from_slice(&[1.0f32, 2.0, 3.0, 4.0], &[2, 2])?;
+    /// assert!(x.t()?.viewing_where_moved(&x, "einsum").assign(0.0).is_err());
+    /// assert!(x.exp()?.viewing_where_moved(&x, "einsum").assign(0.0).is_ok());
+    /// # Ok::<(), svod_tensor::TensorError>(())
+    /// ```
+    pub fn viewing_where_moved(self, base: &Tensor, by: &'static str) -> Tensor {
+        if pieces::is_moved(&self.uop(), &base.uop()) { self.viewing(base, by) } else { self }
+    }
+
+    /// Whether the elements lie one after the other in the tensor that this is a view of; those of any other tensor do. Those
+    /// of a transposed tensor, of a column and of an expanded one do not, until it is computed.
+    ///
+    /// ```
+    /// use svod_tensor::Tensor;
+    /// let x = Tensor::from_slice(&[1.0f32, 2.0, 3.0, 4.0], &[2, 2])?;
+    /// assert!(x.is_dense() && x.narrow(0, 1, 1)?.viewing(&x, "narrow").is_dense());
+    /// assert!(!x.t()?.viewing(&x, "transpose").is_dense() && !x.narrow(1, 1, 1)?.viewing(&x, "narrow").is_dense());
     /// # Ok::<(), svod_tensor::TensorError>(())
     /// ```
     pub fn is_dense(&self) -> bool {
-        pieces::is_dense(&self.uop())
+        self.handle().view().is_none_or(|view| pieces::is_dense(&self.uop(), view.root))
     }
 
     /// # Errors
@@ -88,7 +124,7 @@ impl Tensor {
         let Some(view) = self.handle().view().and_then(in_use) else { return Ok(()) };
         let Some(base) = view.base.upgrade() else { return Ok(()) };
         let of = Tensor::of_handle(base).described();
-        let (by, instead) = match view.by {
+        let (by, instead) = match &*view.by {
             "[]" => ("an index", "index once, as in `h[0, 1] = 5` instead of `h[0][1] = 5`"),
             by => (by, "write to that one, by an index, as in `h[0, 1] = 5`"),
         };
@@ -138,6 +174,29 @@ mod tests {
         drop(x);
         element.assign(5.0).unwrap();
         assert_eq!(element.item::<f32>().unwrap(), 5.0);
+    }
+
+    #[test]
+    fn what_is_copied_for_another_shape_is_no_view() {
+        let x = Tensor::from_slice(&[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0], &[2, 3]).unwrap();
+        let columns = x.narrow(1, 0, 2).unwrap().viewing(&x, "narrow");
+        let flat = columns.reshape(&[4]).unwrap().viewing_in_shape(&columns, "reshape");
+        flat.assign(7.0).unwrap();
+        // A dimension of its own for each is none.
+        let deep = columns.reshape(&[2, 1, 2]).unwrap().viewing_in_shape(&columns, "reshape");
+        assert!(deep.assign(7.0).is_err());
+        assert_eq!(x.to_vec::<f32>().unwrap(), [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+    }
+
+    #[test]
+    fn what_is_no_view_is_dense_whatever_it_is_made_by() {
+        let zeros = Tensor::full(&[2, 3], 0.0, Some(svod_dtype::DType::F32)).unwrap();
+        let turned = Tensor::from_slice(&[1.0f32, 2.0, 3.0, 4.0], &[2, 2]).unwrap().flip(Some(&[1])).unwrap();
+        assert!(zeros.is_dense() && turned.is_dense());
+        let row = turned.get(&[1.into()]).unwrap().viewing(&turned, "[]");
+        assert!(row.is_dense() && zeros.get(&[1.into()]).unwrap().viewing(&zeros, "[]").is_dense());
+        let spread = zeros.expand(&[4, 2, 3]).unwrap().viewing(&zeros, "expand");
+        assert!(!spread.is_dense() && !zeros.t().unwrap().viewing(&zeros, "transpose").is_dense());
     }
 
     #[test]

@@ -942,7 +942,7 @@ def array_split(
 def as_strided(
     x: _Operand, size: Sequence[builtins.int], stride: Sequence[builtins.int], storage_offset: builtins.int = 0, /
 ) -> Tensor:
-    """The elements at `storage_offset + sum(index * stride)` of the flat tensor; a value, not a view.
+    """The elements at `storage_offset + sum(index * stride)` of the flat tensor.
 
     >>> import svod
     >>> svod.as_strided(svod.arange(4), (2, 2), (1, 1)).tolist()

@@ -175,7 +175,7 @@ def conj_physical(x: Tensor, /) -> Tensor:
     >>> svod.conj_physical(svod.Tensor([1 + 2j])).tolist()
     [(1-2j)]
     """
-    return x.conj()
+    return x.conj().clone()
 
 
 def deg2rad(x: Tensor, /) -> Tensor:
@@ -464,7 +464,7 @@ def nan_to_num(x: Tensor, /, nan: float = 0.0, posinf: float | None = None, negi
         real, imag = (nan_to_num(part, nan, posinf, neginf) for part in (x.real, x.imag))
         return complex(real, imag)
     if not x.dtype.is_floating_point:
-        return x
+        return x.clone()
     limits = finfo(x.dtype)
     high = limits.max if posinf is None else posinf
     low = limits.min if neginf is None else neginf

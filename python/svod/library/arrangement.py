@@ -53,7 +53,7 @@ def adjoint(x: Tensor, /) -> Tensor:
     >>> svod.adjoint(svod.Tensor([[1, 2], [3, 4]])).tolist()
     [[1, 3], [2, 4]]
     """
-    return x.mT.conj()
+    return x.mH
 
 
 def array_split(x: Tensor, indices_or_sections: int | Sequence[int], /, axis: int = 0) -> list[Tensor]:
@@ -73,7 +73,7 @@ def atleast_1d(*tensors: Any) -> Any:
     >>> svod.atleast_1d(svod.Tensor(3)).shape
     (1,)
     """
-    return _each(tensors, lambda x: x if x.ndim else x.reshape(1))
+    return _each(tensors, lambda x: x._view_of(x, "atleast_1d") if x.ndim else x.reshape(1))
 
 
 def atleast_2d(*tensors: Any) -> Any:
@@ -136,7 +136,7 @@ def cartesian_prod(*tensors: Any) -> Tensor:
     if any(one.ndim != 1 for one in vectors):
         raise ShapeError(f"cartesian_prod: vectors are expected, not shapes {[one.shape for one in vectors]}")
     if len(vectors) == 1:
-        return vectors[0]
+        return vectors[0]._view_of(vectors[0], "cartesian_prod")
     rank = len(vectors)
     apart = [x.reshape(*(-1 if i == at else 1 for i in range(rank))) for at, x in enumerate(vectors)]
     return stack(broadcast_arrays(*apart), -1).reshape(-1, rank)
@@ -303,8 +303,11 @@ def rot90(x: Tensor, /, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
     if len(dims) != 2 or dims[0] % max(x.ndim, 1) == dims[1] % max(x.ndim, 1):
         raise ArgumentError(f"rot90: dims are two different dimensions of {x.shape}, not {tuple(dims)}")
     first, second = dims
-    turned = {0: lambda: x, 1: lambda: x.flip(second).transpose(first, second), 2: lambda: x.flip(first, second)}
-    return turned[k % 4]() if k % 4 < 3 else x.flip(first).transpose(first, second)
+    if k % 4 == 0:
+        return x.clone()
+    if k % 4 == 2:
+        return x.flip(first, second)
+    return x.flip(second if k % 4 == 1 else first).transpose(first, second)
 
 
 def split_with_sizes(x: Tensor, sizes: Sequence[int], /, axis: int = 0) -> list[Tensor]:
@@ -422,11 +425,11 @@ def _each(tensors: tuple[Any, ...], changed: Any) -> Any:
 
 
 def _rows(x: Tensor) -> Tensor:
-    return x if x.ndim > 1 else x.reshape(1, -1)
+    return x._view_of(x, "atleast_2d") if x.ndim > 1 else x.reshape(1, -1)
 
 
 def _deep(x: Tensor) -> Tensor:
-    return x if x.ndim > 2 else _rows(x).unsqueeze(-1)
+    return x._view_of(x, "atleast_3d") if x.ndim > 2 else _rows(x).unsqueeze(-1)
 
 
 def _dimension(name: str, x: Tensor, axis: int) -> int:

@@ -1,8 +1,8 @@
-"""PyTorch's names for copies of what would be views there: a tensor is a value, so that each is the other function."""
+"""PyTorch's names for copies of what would be views there: each is the other function, and may be written to."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from svod._svod import Tensor, view_as_complex, view_as_real
@@ -55,7 +55,7 @@ def as_strided_copy(x: Tensor, size: Sequence[int], stride: Sequence[int], stora
     >>> svod.as_strided_copy(svod.arange(4), (2, 2), (1, 1)).tolist()
     [[0, 1], [1, 2]]
     """
-    return as_strided(x, size, stride, storage_offset)
+    return as_strided(x, size, stride, storage_offset).clone()
 
 
 def detach_copy(x: Tensor, /) -> Tensor:
@@ -65,7 +65,7 @@ def detach_copy(x: Tensor, /) -> Tensor:
     >>> svod.detach_copy(svod.Tensor([1, 2])).tolist()
     [1, 2]
     """
-    return x.detach()
+    return x.detach().clone()
 
 
 def diagonal_copy(x: Tensor, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
@@ -75,7 +75,7 @@ def diagonal_copy(x: Tensor, /, offset: int = 0, axis1: int = 0, axis2: int = 1)
     >>> svod.diagonal_copy(svod.Tensor([[1, 2], [3, 4]])).tolist()
     [1, 4]
     """
-    return diagonal(x, offset, axis1, axis2)
+    return diagonal(x, offset, axis1, axis2).clone()
 
 
 def expand_copy(x: Tensor, size: Sequence[int], /, implicit: bool = False) -> Tensor:
@@ -85,7 +85,7 @@ def expand_copy(x: Tensor, size: Sequence[int], /, implicit: bool = False) -> Te
     >>> svod.expand_copy(svod.Tensor([1, 2]), (2, -1)).tolist()
     [[1, 2], [1, 2]]
     """
-    return x.expand(*size)
+    return x.expand(*size).clone()
 
 
 def narrow_copy(x: Tensor, axis: int, start: int, length: int, /) -> Tensor:
@@ -95,7 +95,7 @@ def narrow_copy(x: Tensor, axis: int, start: int, length: int, /) -> Tensor:
     >>> svod.narrow_copy(svod.arange(4), 0, 1, 2).tolist()
     [1, 2]
     """
-    return x.narrow(axis, start, length)
+    return x.narrow(axis, start, length).clone()
 
 
 def permute_copy(x: Tensor, dims: Sequence[int], /) -> Tensor:
@@ -105,7 +105,7 @@ def permute_copy(x: Tensor, dims: Sequence[int], /) -> Tensor:
     >>> svod.permute_copy(svod.ones(2, 3, 4), (2, 0, 1)).shape
     (4, 2, 3)
     """
-    return x.permute(*dims)
+    return x.permute(*dims).clone()
 
 
 def select_copy(x: Tensor, axis: int, index: int, /) -> Tensor:
@@ -115,7 +115,7 @@ def select_copy(x: Tensor, axis: int, index: int, /) -> Tensor:
     >>> svod.select_copy(svod.Tensor([[1, 2], [3, 4]]), 1, -1).tolist()
     [2, 4]
     """
-    return select(x, axis, index)
+    return select(x, axis, index).clone()
 
 
 def slice_copy(x: Tensor, /, axis: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
@@ -125,7 +125,7 @@ def slice_copy(x: Tensor, /, axis: int = 0, start: int | None = None, end: int |
     >>> svod.slice_copy(svod.arange(6), 0, 1, -1, 2).tolist()
     [1, 3]
     """
-    return x[(*[slice(None)] * axis_of("slice_copy", axis, x.ndim), slice(start, end, step))]
+    return x[(*[slice(None)] * axis_of("slice_copy", axis, x.ndim), slice(start, end, step))].clone()
 
 
 def split_copy(x: Tensor, split_size: int, /, axis: int = 0) -> tuple[Tensor, ...]:
@@ -135,7 +135,7 @@ def split_copy(x: Tensor, split_size: int, /, axis: int = 0) -> tuple[Tensor, ..
     >>> [part.tolist() for part in svod.split_copy(svod.arange(3), 2)]
     [[0, 1], [2]]
     """
-    return tuple(x.split(split_size, axis))
+    return _copies(x.split(split_size, axis))
 
 
 def split_with_sizes_copy(x: Tensor, sizes: Sequence[int], /, axis: int = 0) -> tuple[Tensor, ...]:
@@ -145,7 +145,7 @@ def split_with_sizes_copy(x: Tensor, sizes: Sequence[int], /, axis: int = 0) -> 
     >>> [part.tolist() for part in svod.split_with_sizes_copy(svod.arange(3), [1, 2])]
     [[0], [1, 2]]
     """
-    return tuple(split_with_sizes(x, sizes, axis))
+    return _copies(split_with_sizes(x, sizes, axis))
 
 
 def squeeze_copy(x: Tensor, /, axis: int | Sequence[int] | None = None) -> Tensor:
@@ -155,7 +155,7 @@ def squeeze_copy(x: Tensor, /, axis: int | Sequence[int] | None = None) -> Tenso
     >>> svod.squeeze_copy(svod.ones(1, 2, 1)).shape
     (2,)
     """
-    return x.squeeze(axis)
+    return x.squeeze(axis).clone()
 
 
 def t_copy(x: Tensor, /) -> Tensor:
@@ -165,7 +165,7 @@ def t_copy(x: Tensor, /) -> Tensor:
     >>> svod.t_copy(svod.Tensor([[1, 2], [3, 4]])).tolist()
     [[1, 3], [2, 4]]
     """
-    return x.t()
+    return x.t().clone()
 
 
 def transpose_copy(x: Tensor, axis1: int, axis2: int, /) -> Tensor:
@@ -175,7 +175,7 @@ def transpose_copy(x: Tensor, axis1: int, axis2: int, /) -> Tensor:
     >>> svod.transpose_copy(svod.ones(2, 3), 0, 1).shape
     (3, 2)
     """
-    return x.transpose(axis1, axis2)
+    return x.transpose(axis1, axis2).clone()
 
 
 def unbind_copy(x: Tensor, /, axis: int = 0) -> tuple[Tensor, ...]:
@@ -185,7 +185,7 @@ def unbind_copy(x: Tensor, /, axis: int = 0) -> tuple[Tensor, ...]:
     >>> [part.tolist() for part in svod.unbind_copy(svod.Tensor([[1, 2], [3, 4]]))]
     [[1, 2], [3, 4]]
     """
-    return unbind(x, axis)
+    return _copies(unbind(x, axis))
 
 
 def unfold_copy(x: Tensor, axis: int, size: int, step: int, /) -> Tensor:
@@ -195,7 +195,7 @@ def unfold_copy(x: Tensor, axis: int, size: int, step: int, /) -> Tensor:
     >>> svod.unfold_copy(svod.arange(4), 0, 2, 1).tolist()
     [[0, 1], [1, 2], [2, 3]]
     """
-    return x.unfold(axis, size, step)
+    return x.unfold(axis, size, step).clone()
 
 
 def unsafe_chunk(x: Tensor, chunks: int, /, axis: int = 0) -> tuple[Tensor, ...]:
@@ -235,7 +235,7 @@ def unsqueeze_copy(x: Tensor, axis: int, /) -> Tensor:
     >>> svod.unsqueeze_copy(svod.ones(2), 0).shape
     (1, 2)
     """
-    return x.unsqueeze(axis)
+    return x.unsqueeze(axis).clone()
 
 
 def view_as_complex_copy(x: Tensor, /) -> Tensor:
@@ -245,7 +245,7 @@ def view_as_complex_copy(x: Tensor, /) -> Tensor:
     >>> svod.view_as_complex_copy(svod.Tensor([[1.0, 2.0]])).tolist()
     [(1+2j)]
     """
-    return view_as_complex(x)
+    return view_as_complex(x).clone()
 
 
 def view_as_real_copy(x: Tensor, /) -> Tensor:
@@ -255,7 +255,7 @@ def view_as_real_copy(x: Tensor, /) -> Tensor:
     >>> svod.view_as_real_copy(svod.Tensor([1 + 2j])).tolist()
     [[1.0, 2.0]]
     """
-    return view_as_real(x)
+    return view_as_real(x).clone()
 
 
 def view_copy(x: Tensor, size: Any, /) -> Tensor:
@@ -265,4 +265,8 @@ def view_copy(x: Tensor, size: Any, /) -> Tensor:
     >>> svod.view_copy(svod.arange(4), (2, 2)).tolist()
     [[0, 1], [2, 3]]
     """
-    return x.view(size)
+    return x.view(size).clone()
+
+
+def _copies(parts: Iterable[Tensor]) -> tuple[Tensor, ...]:
+    return tuple(part.clone() for part in parts)

@@ -253,7 +253,7 @@ def logcumsumexp(x: Tensor, /, axis: int) -> Tensor:
     if not (x.dtype.is_floating_point or x.dtype.is_complex):
         raise DTypeError(f"logcumsumexp: a tensor of floats is expected, not {x.dtype.name}")
     if x.ndim == 0:
-        return x
+        return x.clone()
     made, reach, n = x.movedim(axis, -1), 1, x.shape[axis]
     while reach < (n if isinstance(n, int) else n.max):
         nothing = full((*made.shape[:-1], reach), -math.inf, dtype=x.dtype)
@@ -269,7 +269,7 @@ def msort(x: Tensor, /) -> Tensor:
     >>> svod.msort(svod.Tensor([3, 1, 2])).tolist()
     [1, 2, 3]
     """
-    return x.sort(0).values if x.ndim else x
+    return x.sort(0).values if x.ndim else x.clone()
 
 
 def pdist(x: Tensor, /, p: float = 2.0) -> Tensor:

@@ -119,7 +119,7 @@ def diagonal(x: Tensor, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> T
     >>> svod.diagonal(svod.Tensor([[1, 2, 3], [4, 5, 6]]), offset=1).tolist()
     [2, 6]
     """
-    return _diagonal(_matrices("diagonal", x, axis1, axis2), offset)._diagonal_of(x)
+    return _diagonal(_matrices("diagonal", x, axis1, axis2), offset)._view_of(x, "diagonal")
 
 
 def diagonal_scatter(x: Tensor, src: Tensor, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:

@@ -287,4 +287,4 @@ def triangular_solve(
     [[1.0], [1.0]]
     """
     of, from_above = (A.mT, not upper) if transpose else (A, upper)
-    return linalg.solve_triangular(of, x, upper=from_above, unitriangular=unitriangular), A
+    return linalg.solve_triangular(of, x, upper=from_above, unitriangular=unitriangular), A.clone()

@@ -72,13 +72,14 @@ def argwhere(x: Tensor, /) -> Tensor:
 
 
 def as_strided(x: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int = 0, /) -> Tensor:
-    """The elements at `storage_offset + sum(index * stride)` of the flat tensor; a value, not a view.
+    """The elements at `storage_offset + sum(index * stride)` of the flat tensor.
 
     >>> import svod
     >>> svod.as_strided(svod.arange(4), (2, 2), (1, 1)).tolist()
     [[0, 1], [1, 2]]
     """
-    return x.flatten().take(_strided("as_strided", x, size, stride, storage_offset), 0)
+    taken = x.flatten().take(_strided("as_strided", x, size, stride, storage_offset), 0)
+    return taken._view_of(x, "as_strided")
 
 
 def as_strided_scatter(
@@ -121,7 +122,7 @@ def fill(x: Tensor, value: Any, /) -> Tensor:
         raise ShapeError(
             f"fill: value: a number, or a tensor without dimensions, is expected, not shape {number.shape}"
         )
-    return number.cast(x.dtype).expand(*x.shape)
+    return number.cast(x.dtype).expand(*x.shape).clone()
 
 
 def index_fill(x: Tensor, axis: int, index: Tensor, value: Any, /) -> Tensor:

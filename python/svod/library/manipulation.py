@@ -106,7 +106,7 @@ def diff(
     if n < 0:
         raise ArgumentError(f"diff: n is the number of differences to take, not {n}")
     if n == 0:
-        return x
+        return x.clone()
     edges = [one if one is None or one.ndim else one.expand(_one_slice(x, axis)) for one in (prepend, append)]
     parts = [one for one in (edges[0], x, edges[1]) if one is not None]
     whole = cat(parts, axis) if len(parts) > 1 else x

@@ -224,7 +224,7 @@ def _along(name: str, axis: int | None, dim: int | None) -> int | None:
 def _mode(x: Tensor, axis: int, keepdims: bool) -> ValuesAndIndices:
     """The value that occurs most often along an axis, and where it occurs last."""
     if x.ndim == 0:
-        return ValuesAndIndices(x, Tensor(0))
+        return ValuesAndIndices(x.clone(), Tensor(0))
     if x.movedim(axis, -1).shape[-1] == 0:
         raise ShapeError(f"mode: dimension {axis} of {x.shape} is empty")
     x = x.movedim(axis, -1)
@@ -310,7 +310,7 @@ def _nanmedian(x: Tensor, axis: int | None, keepdims: bool) -> Any:
     if flat.ndim and flat.size(along) == 0:
         raise ArgumentError(f"nanmedian: no element along axis {along} of {x.dtype.name}{list(x.shape)}")
     if flat.ndim == 0:
-        return ValuesAndIndices(x, Tensor(0))
+        return ValuesAndIndices(x.clone(), Tensor(0))
     found = flat.sort(along)
     count = (~flat.isnan()).sum(along, True) if flat.dtype.is_floating_point else flat.size(along)
     middle = ((count - 1) // 2).clamp(min=0) if isinstance(count, Tensor) else Tensor([max(count - 1, 0) // 2])

@@ -48,7 +48,7 @@ def _expanded(rows: list[list[Tensor]], like: Tensor) -> Tensor:
         return like.prod((-2, -1))  # Of no elements, 1.
     first, *rest = rows
     if not rest:
-        return first[0]
+        return first[0].clone()
     total: Tensor | None = None
     for j, element in enumerate(first):
         term = element * _expanded([[*row[:j], *row[j + 1 :]] for row in rest], like)

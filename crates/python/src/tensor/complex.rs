@@ -78,7 +78,7 @@ pub fn polar(abs: AnyOperand, angle: AnyTensor) -> Made {
 #[pyfunction]
 #[pyo3(signature = (x, /))]
 pub fn real(x: AnyTensor) -> Made {
-    Ok(x.0.real()?.into())
+    Ok(x.0.real()?.viewing(&x.0, "real").into())
 }
 
 /// The imaginary parts; of real numbers 0.
@@ -86,7 +86,7 @@ pub fn real(x: AnyTensor) -> Made {
 #[pyfunction]
 #[pyo3(signature = (x, /))]
 pub fn imag(x: AnyTensor) -> Made {
-    Ok(x.0.imag()?.into())
+    Ok(x.0.imag()?.viewing(&x.0, "imag").into())
 }
 
 /// Whether the elements are complex numbers.
@@ -106,7 +106,7 @@ pub fn is_complex(x: AnyTensor) -> bool {
 #[pyfunction]
 #[pyo3(signature = (x, /))]
 pub fn view_as_real(x: AnyTensor) -> Made {
-    Ok(x.0.as_real()?.into())
+    Ok(x.0.as_real()?.viewing(&x.0, "view_as_real").into())
 }
 
 /// The complex numbers whose parts are the last dimension, of 2.
@@ -118,5 +118,5 @@ pub fn view_as_real(x: AnyTensor) -> Made {
 #[pyfunction]
 #[pyo3(signature = (x, /))]
 pub fn view_as_complex(x: AnyTensor) -> Made {
-    Ok(x.0.as_complex()?.into())
+    Ok(x.0.as_complex()?.viewing(&x.0, "view_as_complex").into())
 }

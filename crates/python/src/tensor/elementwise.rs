@@ -15,8 +15,22 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     register_unary(module)?;
     register_with_multiples(module)?;
     register_binary(module)?;
+    module.add_function(wrap_pyfunction!(conj, module)?)?;
     module.add_function(wrap_pyfunction!(contiguous, module)?)?;
     module.add_function(wrap_pyfunction!(round, module)?)
+}
+
+/// The numbers with imaginary parts of the opposite sign.
+#[explained]
+#[pyfunction]
+#[pyo3(signature = (x=None, /, *, input=None), text_signature = "(x, /)")]
+fn conj(x: Option<AnyTensor>, input: Option<AnyTensor>) -> Made {
+    conj_of(&named("conj", "x", x, input)?.0)
+}
+
+/// A view, as in PyTorch, of complex numbers too.
+fn conj_of(x: &Tensor) -> Made {
+    Ok(x.conj()?.viewing(x, "conj").into())
 }
 
 /// The same value, dense in memory of its own once it is realized.
@@ -109,7 +123,6 @@ unary! {
     ceil: ceil, "The smallest integer not below, in the same type.";
     trunc: trunc, "The integer part, in the same type.";
     abs: abs absolute, "`|x|`; wraps on integers.";
-    conj: conj, "The numbers with imaginary parts of the opposite sign.";
     angle: angle, "The angle of each complex number, from -π to π; of real ones 0 or π, by their sign.";
     sign: sign, "-1, 0 or 1; NaN is kept. Of complex numbers `x / |x|`.";
     sigmoid: sigmoid, "`1 / (1 + exp(-x))`.";
@@ -310,6 +323,11 @@ casts! {
 #[explained]
 #[pymethods]
 impl PyTensor {
+    /// The numbers with imaginary parts of the opposite sign.
+    fn conj(&self) -> Made {
+        conj_of(&self.0)
+    }
+
     /// The same value without gradient.
     fn detach(&self) -> Made {
         self.view_by("detach", Ok(self.0.detach()?.into()))

@@ -100,6 +100,11 @@ impl PyTensor {
     fn view_by(&self, op: &'static str, made: Made) -> Made {
         Ok(PyTensor(made?.0.viewing(&self.0, op)))
     }
+
+    /// The elements of this tensor in another shape, for which they may have to be copied.
+    fn reshaped_by(&self, op: &'static str, made: Made) -> Made {
+        Ok(PyTensor(made?.0.viewing_in_shape(&self.0, op)))
+    }
 }
 
 /// Adds the functions that go with methods to the module.
@@ -131,7 +136,7 @@ pub fn device(name: &str) -> Result<DeviceSpec> {
 
 /// The device of data that no argument places.
 pub fn default_device() -> Result<DeviceSpec> {
-    Ok(PrepareConfig::current().device.unwrap_or_default())
+    Ok(PrepareConfig::of_reads().device.clone().unwrap_or_default())
 }
 
 /// A name that is there for good: one of the table of methods that assign, so that there are only so many.
@@ -482,9 +487,9 @@ impl PyTensor {
         if is_same && !copy { self.view_by("to", made) } else { made }
     }
 
-    /// Another tensor's diagonal, which it was taken from.
-    fn _diagonal_of(&self, base: &PyTensor) -> PyTensor {
-        PyTensor(self.0.clone().viewing(&base.0, "diagonal"))
+    /// Another handle for the value, as what a function of this name took from another tensor.
+    fn _view_of(&self, base: &PyTensor, by: String) -> PyTensor {
+        PyTensor(Tensor::from_uop(self.0.uop()).viewing(&base.0, by))
     }
 
     /// The value spread over devices: cut along `axis` into one part for each, or whole on each.

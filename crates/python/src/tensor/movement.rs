@@ -20,7 +20,7 @@ impl PyTensor {
     #[pyo3(signature = (*shape))]
     fn reshape(&self, shape: &Bound<'_, PyTuple>) -> Made {
         let shape = parts(shape.py(), "reshape", "shape", Extents::of(shape))?;
-        self.view_by("reshape", shape.bind(self.0.reshape(&shape.sizes)))
+        self.reshaped_by("reshape", shape.bind(self.0.reshape(&shape.sizes)))
     }
 
     /// As `reshape`; of a type, as `bitcast`.
@@ -32,7 +32,7 @@ impl PyTensor {
             return self.view_by("view", Ok(self.0.bitcast(dtype.get().0)?.into()));
         }
         let shape = parts(shape.py(), "view", "shape", Extents::of(shape))?;
-        self.view_by("reshape", shape.bind(self.0.reshape(&shape.sizes)))
+        self.reshaped_by("reshape", shape.bind(self.0.reshape(&shape.sizes)))
     }
 
     /// Dimension `i` of the result is dimension `axes[i]`.
@@ -114,7 +114,7 @@ impl PyTensor {
         #[pyo3(from_py_with = whole)] start_dim: i64,
         #[pyo3(from_py_with = whole)] end_dim: i64,
     ) -> Made {
-        self.view_by("flatten", Ok(self.0.flatten(start_dim, end_dim)?.into()))
+        self.reshaped_by("flatten", Ok(self.0.flatten(start_dim, end_dim)?.into()))
     }
 
     /// One dimension as several; one -1 is inferred.

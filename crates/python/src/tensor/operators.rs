@@ -105,8 +105,8 @@ impl PyTensor {
         called("-", || Ok(self.0.neg()?.into()))
     }
 
-    fn __pos__(&self) -> PyTensor {
-        Tensor::from_uop(self.0.uop()).into()
+    fn __pos__(&self) -> Made {
+        self.view_by("+", Ok(Tensor::from_uop(self.0.uop()).into()))
     }
 
     fn __invert__(&self) -> Made {
