@@ -88,6 +88,46 @@ def test_forward_is_the_definition(case: tuple[Any, ...]) -> None:
     close(function(svod.Tensor(x), svod.Tensor(w), svod.Tensor(b), stride, padding, dilation, groups), expected, 1e-4)
 
 
+@pytest.mark.parametrize("batch", [1, 8])
+@pytest.mark.parametrize(
+    "case",
+    [
+        # in, out, groups, extents, kernel, stride, padding, dilation
+        (32, 128, 1, (7, 7), 1, 1, 0, 1),
+        (70, 50, 1, (13, 11), 1, 1, 0, 1),
+        (24, 64, 1, (14, 14), 1, 2, 0, 1),
+        (48, 96, 1, (9, 9), 1, 3, 0, 1),
+        (32, 64, 1, (7, 7), 3, 1, 1, 1),
+        (33, 65, 1, (7, 14), 3, 1, 1, 1),
+        (16, 64, 1, (14, 14), 3, 2, 1, 1),
+        (20, 48, 1, (13, 13), 3, 1, 1, 1),
+        (16, 64, 1, (7, 7), 3, 1, 2, 2),
+        (16, 48, 1, (14, 7), (3, 1), 1, (1, 0), 1),
+        (64, 64, 2, (7, 7), 3, 1, 1, 1),
+        (40, 64, 1, (21,), 3, 1, 1, 1),
+        (40, 64, 1, (1, 5), (1, 3), 1, (0, 1), 1),
+    ],
+    ids=str,
+)
+def test_constant_weights_are_the_definition(case: tuple[Any, ...], batch: int) -> None:
+    """Plans with the weights as constants, which may have vectors of channels, and what follows a convolution."""
+    ins, outs, groups, extents, kernel, stride, padding, dilation = case
+    kernel, padding = (n if isinstance(n, tuple) else (n,) * len(extents) for n in (kernel, padding))
+    x, w, b = data(batch, ins, *extents), data(outs, ins // groups, *kernel) / np.float32(ins**0.5), data(outs)
+    expected = reference(x, w, stride, [(p, p) for p in padding], dilation, groups)
+    other = data(*expected.shape)
+    expected = np.maximum(expected + b.reshape(-1, *[1] * len(extents)) + other, 0)
+    given = svod.empty(*x.shape), svod.empty(*other.shape)
+    function = getattr(F, f"conv{len(extents)}d")
+    y = function(given[0], svod.Tensor(w), svod.Tensor(b), stride, padding, dilation, groups)
+    plans = [(y + given[1]).relu().prepare(inputs=given), (y.transpose(1, -1) + 1).prepare(inputs=given[:1])]
+    plans[0].execute(x, other)
+    close(plans[0].outputs[0], expected, 1e-4)
+    plans[1].execute(x)
+    y = reference(x, w, stride, [(p, p) for p in padding], dilation, groups) + b.reshape(-1, *[1] * len(extents))
+    close(plans[1].outputs[0], np.swapaxes(y, 1, -1) + 1, 1e-4)
+
+
 @pytest.mark.parametrize("pads", [((0, 2), (1, 0)), "same", "valid", (2, 1)])
 def test_paddings(pads: Any) -> None:
     x, w = data(1, 2, 6, 7), data(3, 2, 3, 4)

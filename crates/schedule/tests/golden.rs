@@ -82,6 +82,32 @@ fn reductions_of_the_same_points() {
     }
 }
 
+/// Weights that are constant are read in vectors where an image has few points: those of a product, of windows, and of strides.
+#[test]
+fn turned() {
+    let target = Target::named("x86-64-v4").unwrap();
+    let turned = |name: &str, x: &str, w: &str, taps: &str, at: &str| {
+        let axes = ["h < 7", "w < 7", "o < 128", "c < 64", "r < 3", "s < 3"];
+        let axes: String = axes
+            .iter()
+            .filter(|a| !taps.is_empty() || !a.starts_with(['r', 's']))
+            .map(|a| format!("axis {a}\n"))
+            .collect();
+        let text = format!(
+            "kernel turned\nparam p0: f32[64, {x}]\nparam p1: f32[128, 64{w}] constant\nparam p2: f32[128] constant\n\
+             param p3: f32[128, 7, 7]\n{axes}stage s[o, h, w] = reduce c{taps}\n  \
+             carry.0: f32 = sum(p1[o, c{taps}] * p0[c, {at}])\n  s = carry.0\n\
+             stage out[o, h, w] = map\n  p3[o, h, w] = max(s[o, h, w] + p2[o], f32(0.0))\n"
+        );
+        let kernel = Kernel::parse(&text).unwrap();
+        assert!(heuristic_variants(&kernel, &target).rest.to_string().starts_with("turn s\n"), "{name}");
+        check_on(&target, name, &kernel);
+    };
+    turned("turned", "7, 7", "", "", "h, w");
+    turned("turned_strided", "14, 14", "", "", "2*h, 2*w");
+    turned("turned_windows", "9, 9", ", 3, 3", ", r, s", "h + r, w + s");
+}
+
 /// A product of bf16 where machines multiply pairs, in vectors and in registers of tiles.
 #[test]
 fn pairs() {

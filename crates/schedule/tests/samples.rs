@@ -597,6 +597,7 @@ const EVERY_KIND: &[&str] = &[
     "rfactor",
     "split_reduction",
     "pairs",
+    "turn",
     "micro",
     "direct_store",
     "stream",

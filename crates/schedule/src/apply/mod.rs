@@ -249,6 +249,7 @@ impl Scheduled {
             Opt::Rfactor { at } => self.rfactor(at),
             Opt::SplitReduction { at, by } => self.parts(at, *by),
             Opt::Pairs { stage } => self.pairs(stage),
+            Opt::Turn { stage } => self.turn(stage),
             Opt::Micro { stage, rows, cols } => self.micro(number, stage, *rows, *cols),
             Opt::DirectStore { stage, output } => self.store_directly(number, stage, output),
             Opt::Stream { stage } => self.stream(stage),

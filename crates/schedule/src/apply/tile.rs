@@ -21,6 +21,20 @@ impl Scheduled {
         Ok(())
     }
 
+    /// The step `turn`.
+    pub(super) fn turn(&mut self, stage: &str) -> Applied {
+        let index = self.stage(stage)?;
+        if self.strict {
+            return Err(STRICT.into());
+        }
+        (0..self.stages.len()).try_for_each(|s| self.check_untouched(s, "operands change places"))?;
+        self.kernel = contraction::turn::turned(&self.kernel, index)?;
+        for (state, stage) in self.stages.iter_mut().zip(&self.kernel.stages) {
+            state.loops = StageState::new(stage).loops;
+        }
+        Ok(())
+    }
+
     pub(super) fn micro(&mut self, step: usize, stage: &str, rows: u32, cols: u32) -> Applied {
         let index = self.stage(stage)?;
         if self.strict {

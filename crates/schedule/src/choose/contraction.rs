@@ -9,7 +9,7 @@ use crate::kernel::contraction::{Contraction, pairs, recognise};
 use crate::language::{Layout, LoopRef, Opt, Schedule, StageHome, Tail, To};
 use svod_dtype::DType;
 use svod_ir::expr::{Expr, ExprId};
-use svod_ir::kernel::{AxisId, Kernel};
+use svod_ir::kernel::{AxisId, Kernel, Out};
 use svod_ir::target::Target;
 
 /// Depth of a block at most: so many products are summed one after the other. The error of a sum grows with the
@@ -43,7 +43,7 @@ pub(super) fn paired(
         opts.push(Opt::Pairs { stage: kernel.stages[*stage].name.clone() });
     }
     let found: Option<Vec<_>> = found.iter().map(|(stage, _)| Some((*stage, recognise(&kernel, *stage)?))).collect();
-    let mut choice = Choice { kernel: &kernel, target, strict: false, panels, rows_in_registers: true, opts };
+    let mut choice = Choice { panels, opts, ..Choice::new(&kernel, target) };
     choice.contraction(&found?);
     Some(choice.opts.into())
 }
@@ -58,7 +58,7 @@ impl Choice<'_> {
         let out = k.stages.len() - 1;
         let several = found.len();
         let direct = several == 1 && copied_by(k, *first, out);
-        let tile = self.tile_and_blocks(found, c, direct);
+        let (tile, _) = self.tile_and_blocks(found, c, direct);
         let (on, panels) = self.grid_of_tasks(out, c, &tile, None);
         for (stage, c) in found {
             let rows = match stage == first {
@@ -75,8 +75,9 @@ impl Choice<'_> {
     }
 
     /// The tile of some contractions, and the blocks that tiles are in. The depth of a block and a task's rows and columns
-    /// follow from caches, and from what is copied and fetched; where sums are not stored directly, from scratch for them.
-    fn tile_and_blocks(&self, found: &[(usize, Contraction)], c: &Contraction, direct: bool) -> Tile {
+    /// follow from caches, and from what is copied and fetched; where sums are not stored directly, from scratch for them. With what is
+    /// copied and fetched for each multiply-add, in the time of one.
+    pub(super) fn tile_and_blocks(&self, found: &[(usize, Contraction)], c: &Contraction, direct: bool) -> (Tile, f64) {
         let k = self.kernel;
         let out = k.stages.len() - 1;
         let (m, n, depth) = (extent(k, c.m), extent(k, c.n), extent(k, c.k));
@@ -89,7 +90,7 @@ impl Choice<'_> {
                 m.min(products::IN_TILES),
                 vectors.unwrap_or((round_up(n, lanes) / lanes).min(products::IN_TILES / lanes)),
             ),
-            false => tile_shape(self.target, m, &|cols| round_up(n, cols), lanes, vectors),
+            false => tile_shape(self.target, self.line.unwrap_or(m), &|cols| round_up(n, cols), lanes, vectors),
         };
         let cols = vectors * lanes;
         let element = c.acc.bytes() as i64;
@@ -130,7 +131,8 @@ impl Choice<'_> {
         let (task_m, task_n) = grid.blocks();
         let by_panels = by_panels && task_n > products::PANELS_AT_ONCE * cols;
         let shared = grid.shares(task_m, task_n);
-        Tile { rows, cols, lanes, task_m, task_n, block_k, shared, by_panels }
+        let copies = grid.copies(m, task_m, task_n);
+        (Tile { rows, cols, lanes, task_m, task_n, block_k, shared, by_panels }, copies)
     }
 
     /// Lanes of a vector of columns: no more than there are columns, to a power of two.
@@ -159,13 +161,20 @@ impl Choice<'_> {
             self.split(vector.clone(), products::PANELS_AT_ONCE * cols, Tail::Rest);
             vector = on.with_part(2);
         }
-        self.split(vector.clone(), lanes, Tail::Rest);
-        let lane = vector.inner();
+        let rows = om.with_part(1);
+        let square = self.square_of_results(out, c, lanes);
+        self.split(vector.clone(), square.unwrap_or(lanes), Tail::Rest);
+        let mut lane = vector.inner();
+        let mut inner = vec![rows.clone(), vector.clone(), lane.clone()];
+        if let Some(lanes) = square {
+            self.split(rows.clone(), lanes, Tail::Rest);
+            inner = vec![vector, rows.clone(), lane, rows.inner()];
+            lane = rows.inner();
+        }
         let own = |a: &AxisId| *a == c.m || *a == c.n || Some(*a) == within;
         let others = k.stages[out].over.iter().filter(|a| !own(a)).map(|a| self.at(out, *a, 0));
         let tasks: Vec<LoopRef> = others.chain([om.clone(), on.clone()]).collect();
         let within = within.map(|a| self.at(out, a, 0));
-        let inner = [om.with_part(1), vector, lane.clone()];
         self.opts.push(Opt::Reorder {
             stage: k.stages[out].name.clone(),
             order: tasks.iter().chain(&panels).chain(&within).chain(&inner).cloned().collect(),
@@ -173,8 +182,23 @@ impl Choice<'_> {
         for task in &tasks {
             self.bind(task.clone(), To::Task);
         }
+        if square.is_some() {
+            self.bind(inner[2].clone(), To::Unroll);
+        }
         self.bind(lane, To::Vector);
         (on, panels)
+    }
+
+    /// Lanes of the square blocks in which results go from the tiles' vectors to an output that is written along rows.
+    fn square_of_results(&self, out: usize, c: &Contraction, lanes: i64) -> Option<i64> {
+        let k = self.kernel;
+        let along_rows = |out: &Out| match out {
+            Out::Param { index, .. } => index.last().is_some_and(|last| step_along(k, *last, c.m) == Some(1)),
+            Out::Temp => false,
+        };
+        let rows = 1 << extent(k, c.m).max(1).ilog2();
+        let lanes = lanes.min(rows);
+        (lanes > 1 && k.stages[out].outs.iter().all(along_rows)).then_some(lanes)
     }
 
     /// The loops of one contraction, in loop `at` of its output: blocks of depth, blocks of rows, panels of
@@ -209,8 +233,8 @@ impl Choice<'_> {
             (false, false) => StageHome::Task,
             (false, true) => StageHome::Shared,
         };
-        // A row of a register of pairs is along the depth.
-        let along_rows = !self.in_tiles(c) && contiguous(k, &[c.a], &[], 0) == Some(c.m);
+        // A row of a register of pairs is along the depth. Lines of an image are read as such.
+        let along_rows = !self.in_tiles(c) && (self.line.is_some() || contiguous(k, &[c.a], &[], 0) == Some(c.m));
         let a_layout = if along_rows { Layout::Panels(height as u32) } else { Layout::Rows };
         self.opts.push(Opt::Stage { stage: name.clone(), read: 0.into(), layout: a_layout, home: StageHome::Task });
         self.opts.push(Opt::Stage { stage: name.clone(), read: 1.into(), layout: Layout::Panels(cols as u32), home });
@@ -413,14 +437,18 @@ pub(super) fn tile_shape(
     let rows = 1..target.vector_registers as i64;
     let shapes = rows.flat_map(|rows| (1..=most_vectors(target, rows)).map(move |vectors| (rows, vectors)));
     let shapes = shapes.filter(|(_, vectors)| settled.is_none_or(|settled| *vectors == settled));
-    let cost = |(rows, vectors): &(i64, i64)| {
-        let sums = rows * vectors;
-        // Fewer sums than hide the latency of a multiply-add leave units idle; loads beside multiply-adds cost a
-        // little, and there are as many units for the ones as for the others.
-        let idle = (registers::SUMS_IN_FLIGHT - sums).max(0) as f64 / sums as f64;
-        let loads = (rows + vectors) as f64 / sums as f64;
-        let padded = (round_up(m, *rows) * columns(vectors * lanes)) as f64;
-        padded * (1.0 + idle) * (loads.max(1.0) + loads / 8.0)
-    };
+    let cost = |shape: &(i64, i64)| tile_cost(m, columns, lanes, shape);
     shapes.min_by(|a, b| cost(a).total_cmp(&cost(b))).unwrap_or((1, 1))
+}
+
+/// How long tiles of some rows and vectors of columns take for a step of the depth, in multiply-adds, if tiles of a width
+/// compute `columns`.
+pub(super) fn tile_cost(m: i64, columns: &dyn Fn(i64) -> i64, lanes: i64, &(rows, vectors): &(i64, i64)) -> f64 {
+    let sums = rows * vectors;
+    // Fewer sums than hide the latency of a multiply-add leave units idle; loads beside multiply-adds cost a
+    // little, and there are as many units for the ones as for the others.
+    let idle = (registers::SUMS_IN_FLIGHT - sums).max(0) as f64 / sums as f64;
+    let loads = (rows + vectors) as f64 / sums as f64;
+    let padded = (round_up(m, rows) * columns(vectors * lanes)) as f64;
+    padded * (1.0 + idle) * (loads.max(1.0) + loads / 8.0)
 }

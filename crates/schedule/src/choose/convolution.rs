@@ -2,9 +2,10 @@
 //! few channels for that, each row of the output in vectors of registers.
 
 use super::Choice;
-use super::contraction::{in_two_blocks, tile_shape};
+use super::contraction::{in_two_blocks, tile_cost, tile_shape};
 use super::grid::{Costs, last_to_end};
 use super::tasks::worth;
+use super::turned;
 use crate::costs::limits::{code, products, registers, tasks};
 use crate::kernel::access::{contiguous, extent, loads_only_constants, round, round_up};
 use crate::kernel::contraction::window::{Plane, flatten, is_convolution};
@@ -34,10 +35,17 @@ pub(super) fn schedule(kernel: &Kernel, stage: usize, target: &Target) -> Option
         flat = kernel.clone();
         plane = flatten(&mut flat, stage, lanes_of(kernel, stage, target)?).ok()?;
     }
-    let mut choice =
-        Choice { kernel: &flat, target, strict: false, panels: None, rows_in_registers: true, opts: Vec::new() };
+    let mut choice = Choice::new(&flat, target);
     match tiled {
-        Some(c) => choice.convolution(stage, &c, &plane),
+        Some(c) => {
+            let tiles = choice.tiles_of_plane(&c, &plane);
+            if let Some((schedule, time)) = turned::schedule(kernel, stage, target)
+                && time < tiles.time
+            {
+                return Some(schedule);
+            }
+            choice.convolution(stage, &c, &plane, &tiles);
+        }
         None => choice.few_channels(stage, &plane),
     }
     Some(choice.opts.into())
@@ -71,13 +79,24 @@ struct Blocks {
     /// Whether columns are copied once more, from the plane into panels: loads from those are
     /// aligned, which is worth the copy where many tiles read it.
     panels: bool,
+    /// Points of the plane that tiles compute, those between rows and at the ends of blocks included.
+    points: i64,
+    /// What is copied and fetched for each multiply-add, in the time of one.
+    copies: f64,
+}
+
+/// The tiles of a convolution, and the blocks that they are in.
+struct Tiles {
+    rows: i64,
+    cols: i64,
+    blocks: Blocks,
+    /// How long they take, in the time of the multiply-adds that are wanted.
+    time: f64,
 }
 
 impl Choice<'_> {
-    fn convolution(&mut self, stage: usize, c: &Contraction, plane: &Plane) {
+    fn tiles_of_plane(&self, c: &Contraction, plane: &Plane) -> Tiles {
         let k = self.kernel;
-        let out = k.stages.len() - 1;
-        let name = k.stages[stage].name.clone();
         let lanes = self.target.lanes(c.acc.bytes()) as i64;
         let columns = &k.axes[c.n.index()].extent;
         let padded = |cols: i64| match (columns.as_const(), columns.bounds()) {
@@ -85,9 +104,24 @@ impl Choice<'_> {
             // Of any number, half a tile is waste on average.
             (None, (least, most)) => ((least.max(1) as f64 * most as f64).sqrt() as i64) + cols / 2,
         };
-        let (rows, vectors) = tile_shape(self.target, extent(k, c.m), &padded, lanes, None);
+        let m = extent(k, c.m);
+        let (rows, vectors) = tile_shape(self.target, m, &padded, lanes, None);
         let cols = vectors * lanes;
         let blocks = self.blocks(c, plane, rows, cols);
+        let taps: i64 = c.depth[1..].iter().map(|a| extent(k, *a)).product();
+        let image = plane.rows.map_or(1, |rows| extent(k, rows)).saturating_mul(extent(k, plane.columns));
+        let wanted = m as f64 * image as f64;
+        let computed = tile_cost(m, &|_| blocks.points, lanes, &(rows, vectors)) / wanted;
+        let time = computed * (1.0 + blocks.copies + 2.0 / (blocks.depth * taps) as f64);
+        Tiles { rows, cols, blocks, time }
+    }
+
+    fn convolution(&mut self, stage: usize, c: &Contraction, plane: &Plane, tiles: &Tiles) {
+        let k = self.kernel;
+        let out = k.stages.len() - 1;
+        let name = k.stages[stage].name.clone();
+        let lanes = self.target.lanes(c.acc.bytes()) as i64;
+        let &Tiles { rows, cols, ref blocks, .. } = tiles;
 
         let layout = Layout::Plane { slack: cols as u32, multiple: 1 };
         self.opts.push(Opt::Stage { stage: name.clone(), read: 1.into(), layout, home: StageHome::Task });
@@ -411,15 +445,17 @@ impl Choice<'_> {
         let choices = choices.flat_map(|lines| blocks(m, tallest, rows).filter(high).map(move |high| (high, lines)));
         let threads: Vec<i64> = (0..).map(|p| 1 << p).take_while(|threads| *threads <= wanted).collect();
         let costs = Costs::of(self.target, false, loads_only_constants(k, c.a));
+        let copies = |channels: i64, lines: i64| costs.copy / channels as f64 + costs.fetch[1] / (lines * width) as f64;
         let cost = |&(channels, lines): &(i64, i64)| {
             let columns = outer * ((points + lines - 1) / lines);
             let share = |t: &i64| last_to_end(columns * (m / channels), channels, columns, m % channels, *t) as f64;
             let time = threads.iter().map(share).sum::<f64>() * (outer * all_tiles(lines)) as f64 / columns as f64;
-            time * (1.0 + costs.copy / channels as f64 + costs.fetch[1] / (lines * width) as f64)
+            time * (1.0 + copies(channels, lines))
         };
         let best = choices.min_by(|a, b| cost(a).total_cmp(&cost(b)));
         let (channels, lines) = best.unwrap_or((tallest, widest));
         weights = weights.min(channels);
-        Blocks { channels, weights, lines, depth, panels }
+        let (points, copies) = (all_tiles(lines) * cols, copies(channels, lines));
+        Blocks { channels, weights, lines, depth, panels, points, copies }
     }
 }

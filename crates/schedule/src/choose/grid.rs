@@ -93,6 +93,11 @@ impl Grid {
         rows < self.m && self.columns(self.m, rows, columns).shared
     }
 
+    /// What tasks of so many rows and columns, of `m` rows in all, copy and fetch, in the time of a multiply-add for each of these.
+    pub fn copies(&self, m: i64, rows: i64, columns: i64) -> f64 {
+        self.costs.copy / (columns * self.several) as f64 + self.columns(m, rows, columns).cost
+    }
+
     /// The time of tasks of `t` × `w` tiles for `m` rows, in that of the multiply-adds alone, as a mean over
     /// numbers of threads.
     fn cost(&self, m: i64, t: i64, w: i64) -> f64 {
@@ -102,8 +107,7 @@ impl Grid {
         let few = (work / (2 * tasks::CPU.task)).clamp(1, 2);
         let tasks = (work / tasks::CPU.task).saturating_mul(products::VECTOR) / self.vector;
         let wanted = (tasks / 8).clamp(few, 8).max((tasks / 128).min(tasks::MANY));
-        let rows = self.costs.copy / (w * self.cols * self.several) as f64;
-        let copies = rows + self.columns(m, t * self.rows, w * self.cols).cost;
+        let copies = self.copies(m, t * self.rows, w * self.cols);
         let columns = self.outer.saturating_mul(tiles(across, w));
         let even = (self.outer.saturating_mul(down).saturating_mul(across)) as f64;
         let powers = (1..).map(|p| 1 << p).take_while(|threads| *threads <= wanted);

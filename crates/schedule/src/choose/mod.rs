@@ -4,7 +4,8 @@
 //!
 //! * two contractions with rows between them: [`attention`];
 //! * a convolution, or a contraction with its epilogue: [`convolution`], [`contraction`], whose tasks are those of
-//!   [`grid`]; the gradient of a convolution's kernel: [`kernel_gradient`]; with few rows or columns: [`skinny`]; for several
+//!   [`grid`]; the gradient of a convolution's kernel: [`kernel_gradient`]; with few rows or columns: [`skinny`]; whose
+//!   constant weights are better read in vectors: [`turned`]; for several
 //!   sizes: [`variants`];
 //! * a reduction across rows of memory: [`columns`], or, of a narrow matrix, [`narrow_columns`];
 //! * few results of many points: [`split_reduction`];
@@ -36,9 +37,11 @@ mod sort;
 mod split_reduction;
 mod tasks;
 mod transpose;
+mod turned;
 mod variants;
 mod windows;
 
+use crate::kernel::contraction::window::is_convolution;
 use crate::kernel::contraction::worth_a_tile;
 use crate::kernel::contraction::{Contraction, are_siblings, of_bytes, recognise};
 use crate::language::{LoopRef, Opt, Schedule, Tail, To};
@@ -71,7 +74,7 @@ pub fn strict_heuristic(kernel: &Kernel, target: &Target) -> Schedule {
 
 fn choose(kernel: &Kernel, target: &Target, strict: bool, panels: Option<i64>) -> (Schedule, Product) {
     let opts = if strict { vec![Opt::Strict] } else { Vec::new() };
-    let mut choice = Choice { kernel, target, strict, panels, rows_in_registers: true, opts };
+    let mut choice = Choice { strict, panels, opts, ..Choice::new(kernel, target) };
     let last = kernel.stages.len().saturating_sub(1);
     if target.groups.is_some() {
         choice.for_groups();
@@ -83,7 +86,7 @@ fn choose(kernel: &Kernel, target: &Target, strict: bool, panels: Option<i64>) -
         if strict || !found.has_few_rows(kernel) {
             return (tiles, None);
         }
-        let mut choice = Choice { kernel, target, strict, panels, rows_in_registers: true, opts: Vec::new() };
+        let mut choice = Choice { strict, panels, ..Choice::new(kernel, target) };
         if !choice.attention_of_few(&found) {
             // One row after the other.
             choice.opts.clear();
@@ -95,6 +98,15 @@ fn choose(kernel: &Kernel, target: &Target, strict: bool, panels: Option<i64>) -
     // Tiles are computed in the loops of the last output; another one has loops of its own.
     let tiles = !strict && !(0..last).any(|s| is_output(kernel, s));
     let convolution = || (0..last).find_map(|s| convolution::schedule(kernel, s, target));
+    if tiles
+        && panels.is_none()
+        && let [(stage, c)] = &found[..]
+        && !is_convolution(kernel, *stage)
+        && let Some((schedule, time)) = turned::schedule(kernel, *stage, target)
+        && time < turned::time_as_it_is(kernel, *stage, c, target)
+    {
+        return (schedule, None);
+    }
     if tiles
         && found.len() <= 1
         && let Some(schedule) = convolution()
@@ -124,9 +136,17 @@ struct Choice<'k> {
     strict: bool,
     /// Columns of the panels that a constant operand of a contraction has to have, if that is settled.
     panels: Option<i64>,
+    /// Points of a line of the image that has a contraction's rows, of which a tile's are a part.
+    line: Option<i64>,
     /// Whether a row that several stages read may be laid out as a whole, where threads share its vectors.
     rows_in_registers: bool,
     opts: Vec<Opt>,
+}
+
+impl<'k> Choice<'k> {
+    fn new(kernel: &'k Kernel, target: &'k Target) -> Self {
+        Choice { kernel, target, strict: false, panels: None, line: None, rows_in_registers: true, opts: Vec::new() }
+    }
 }
 
 impl Choice<'_> {

@@ -111,7 +111,7 @@ impl Found<'_> {
             Opt::Reorder { .. } | Opt::At { .. } | Opt::DirectStore { .. } | Opt::Stream { .. } => {
                 self.replaced(i, &[])
             }
-            Opt::Bind { .. } | Opt::Pairs { .. } | Opt::Whole | Opt::Strict => {}
+            Opt::Bind { .. } | Opt::Pairs { .. } | Opt::Turn { .. } | Opt::Whole | Opt::Strict => {}
         }
     }
 
@@ -165,7 +165,8 @@ impl Found<'_> {
             Opt::Micro { stage, .. }
             | Opt::DirectStore { stage, .. }
             | Opt::Stream { stage }
-            | Opt::Pairs { stage } => *stage == name,
+            | Opt::Pairs { stage }
+            | Opt::Turn { stage } => *stage == name,
             Opt::Whole | Opt::Strict => false,
         };
         let steps = self.schedule.0.iter().enumerate();

@@ -26,7 +26,7 @@ pub(super) fn or_in_place(
     chosen: Schedule,
 ) -> Schedule {
     let Some(found) = Few::of(kernel, stage, c) else { return chosen };
-    let mut choice = Choice { kernel, target, strict: false, panels: None, rows_in_registers: true, opts: Vec::new() };
+    let mut choice = Choice::new(kernel, target);
     let chooses = match found.along_depth {
         true => choice.dots(&found),
         false => choice.columns(Some(found.few)),

@@ -4,11 +4,12 @@
 //! the first operand has (rows, m), one that only the second has (columns, n) and one that is
 //! summed over and that both have (depth, k): a matrix product, plain, batched or transposed. The
 //! operands may be any expressions. See Goto and van de Geijn (2008) for why they are packed.
-//! A convolution becomes one by [`window`], the gradient of one's kernel by [`columns`], one of pairs by [`pairs`]; [`order`] and [`widen`] are of two that are chained.
+//! A convolution becomes one by [`window`], the gradient of one's kernel by [`columns`], one of pairs by [`pairs`]; [`turn`] has the operands change places; [`order`] and [`widen`] are of two that are chained.
 
 pub(crate) mod columns;
 pub(crate) mod order;
 pub(crate) mod pairs;
+pub(crate) mod turn;
 pub(crate) mod widen;
 pub(crate) mod window;
 

@@ -212,6 +212,13 @@ pub enum Opt {
         /// The contraction.
         stage: String,
     },
+    /// Has the operands of a contraction change places: its columns become rows, and its rows, which have vectors,
+    /// columns. The last two axes over which a convolution's windows slide become one, and taps the outer axes of the depth. The
+    /// schedule's first step, or its second.
+    Turn {
+        /// The contraction.
+        stage: String,
+    },
     /// Computes the innermost loops of a contraction stage by a generated tile of `rows` × `cols`.
     Micro {
         /// The contraction.

@@ -60,6 +60,7 @@ impl fmt::Display for Opt {
             Opt::Rfactor { at } => write!(f, "rfactor {at}"),
             Opt::SplitReduction { at, by } => write!(f, "split_reduction {at} by {by}"),
             Opt::Pairs { stage } => write!(f, "pairs {stage}"),
+            Opt::Turn { stage } => write!(f, "turn {stage}"),
             Opt::Micro { stage, rows, cols } => write!(f, "micro {stage} {rows} {cols}"),
             Opt::DirectStore { stage, output } => write!(f, "direct_store {stage} {output}"),
             Opt::Stream { stage } => write!(f, "stream {stage}"),
@@ -90,6 +91,7 @@ const STEPS: &[(&str, &str)] = &[
     ("rfactor", "l"),
     ("split_reduction", "l by n"),
     ("pairs", "stage"),
+    ("turn", "stage"),
     ("micro", "stage rows cols"),
     ("direct_store", "stage output"),
     ("stream", "stage"),
@@ -99,7 +101,7 @@ const STEPS: &[(&str, &str)] = &[
 ];
 
 /// What is expected of a line that is none of the steps and spellings.
-const UNKNOWN: &str = "expected split, reorder, bind, at, stage, rfactor, split_reduction, pairs, micro, direct_store, \
+const UNKNOWN: &str = "expected split, reorder, bind, at, stage, rfactor, split_reduction, pairs, turn, micro, direct_store, \
                        stream, prefetch, whole, \
                        strict, UPCAST, UNROLL, VECTORIZE, LOCAL, GROUP, THREAD, SWAP, PADTO, TC, TILE, STAGE, \
                        STREAM or PREFETCH with its arguments";
@@ -185,6 +187,7 @@ fn step(words: &[&str]) -> Parsed<Opt> {
         ["rfactor", at] => Ok(Opt::Rfactor { at: parse_loop(at)? }),
         ["split_reduction", at, "by", by] => Ok(Opt::SplitReduction { at: parse_loop(at)?, by: number(by)? }),
         ["pairs", stage] => Ok(Opt::Pairs { stage: stage.into() }),
+        ["turn", stage] => Ok(Opt::Turn { stage: stage.into() }),
         ["micro", stage, rows, cols] => {
             Ok(Opt::Micro { stage: stage.into(), rows: number(rows)?, cols: number(cols)? })
         }

@@ -320,6 +320,11 @@ fn step(rng: &mut Rng, kernel: &Kernel, stages: &[NamedStage], before: &str) -> 
             let pair = |a: &String| if a == "k" { "k_pair".to_owned() } else { a.clone() };
             return (format!("pairs {stage}"), vec![(stage.clone(), axes.iter().map(pair).collect())]);
         }
+        21 if axes.len() >= 3 => {
+            let mut turned = axes.clone();
+            turned.swap(axes.len() - 3, axes.len() - 2);
+            return (format!("turn {stage}"), vec![(stage, turned)]);
+        }
         24 => format!("LOCAL {at} {by}"),
         25 => format!("GROUP {at} {by}"),
         26 => format!("THREAD {at} {by}"),
@@ -356,7 +361,7 @@ fn tile(rng: &mut Rng, stage: &str, axes: &[String]) -> String {
 }
 
 /// By how much a result may differ from the kernel's own, relative to 1 and to the value: 0 where
-/// the schedule keeps the order of every reduction, which all but five steps do. A sum of products whose loop is split
+/// the schedule keeps the order of every reduction, which all but six steps do. A sum of products whose loop is split
 /// cascades: it is added up by blocks.
 pub fn tolerance(kernel: &Kernel, schedule: &Schedule) -> f64 {
     let text = schedule.to_string();
@@ -364,7 +369,8 @@ pub fn tolerance(kernel: &Kernel, schedule: &Schedule) -> f64 {
     let products =
         kernel.stages.iter().any(|s| matches!(&s.body, Body::Reduce { carries, .. } if carries.iter().all(product)));
     let cascades = products && text.contains("split");
-    let reorders = ["rfactor", "micro", "reorder", "parts", "pairs"].iter().any(|word| text.contains(word)) || cascades;
+    let reorders =
+        ["rfactor", "micro", "reorder", "parts", "pairs", "turn"].iter().any(|word| text.contains(word)) || cascades;
     let floats = kernel.params.iter().any(|p| p.dtype.is_float());
     if floats && reorders { 1e-5 } else { 0.0 }
 }

@@ -38,6 +38,12 @@ fn columns(kernel: &Kernel, stage: usize) -> Option<Vec<AxisId>> {
     if axes.len() < 2 || points < registers::FEWEST_LANES {
         return None;
     }
+    are_neighbours(kernel, stage, &axes).then_some(axes)
+}
+
+/// Whether axes of a stage can be one: of the stage and of the output they are neighbours, of nothing else are they axes, and the
+/// stage is read where it is of the output.
+pub(super) fn are_neighbours(kernel: &Kernel, stage: usize, axes: &[AxisId]) -> bool {
     let last = kernel.stages.len() - 1;
     let side_by_side = |at: usize| kernel.stages[at].over.windows(axes.len()).any(|run| run == axes);
     let without = |at: usize| {
@@ -47,7 +53,7 @@ fn columns(kernel: &Kernel, stage: usize) -> Option<Vec<AxisId>> {
     let maps = matches!(kernel.stages[last].body, Body::Map(_));
     let whole = (0..=last).all(|at| if at == stage || at == last { side_by_side(at) } else { without(at) });
     // The sums are read where they are of the output.
-    let first = kernel.stages[stage].over.iter().position(|a| *a == axes[0])?;
+    let Some(first) = kernel.stages[stage].over.iter().position(|a| *a == axes[0]) else { return false };
     let in_order = accesses(kernel).iter().filter(|(mem, _)| is_of(*mem, stage)).all(|(_, index)| {
         let at = |(d, a): (usize, &AxisId)| {
             let point = Size::from(&kernel.axes[a.index()].var);
@@ -55,14 +61,15 @@ fn columns(kernel: &Kernel, stage: usize) -> Option<Vec<AxisId>> {
         };
         axes.iter().enumerate().all(at)
     });
-    (maps && whole && in_order).then_some(axes)
+    maps && whole && in_order
 }
 
 fn is_of(mem: Mem, stage: usize) -> bool {
     matches!(mem, Mem::Temp(t, _) if t.index() == stage)
 }
 
-fn together(mut kernel: Kernel, stage: usize, axes: &[AxisId]) -> Kernel {
+/// One axis in place of neighbours, of which each is a digit.
+pub(super) fn together(mut kernel: Kernel, stage: usize, axes: &[AxisId]) -> Kernel {
     let extents: Vec<Size> = axes.iter().map(|a| kernel.axes[a.index()].extent.clone()).collect();
     let all = extents.iter().fold(Size::ONE, |n, e| &n * e);
     let (first, rest) = (axes[0], &axes[1..]);

@@ -54,7 +54,7 @@ fn orders<P: Ord>(kernel: &Kernel, place: &dyn Fn(usize, AxisId) -> P) -> Vec<Ve
 }
 
 /// The same computation, where temporaries have their axes in these orders.
-fn reordered(mut kernel: Kernel, orders: &[Vec<usize>]) -> Kernel {
+pub(super) fn reordered(mut kernel: Kernel, orders: &[Vec<usize>]) -> Kernel {
     if !orders.iter().any(|order| is_permuted(order)) {
         return kernel;
     }
