@@ -120,12 +120,30 @@ def test_constant_weights_are_the_definition(case: tuple[Any, ...], batch: int) 
     given = svod.empty(*x.shape), svod.empty(*other.shape)
     function = getattr(F, f"conv{len(extents)}d")
     y = function(given[0], svod.Tensor(w), svod.Tensor(b), stride, padding, dilation, groups)
-    plans = [(y + given[1]).relu().prepare(inputs=given), (y.transpose(1, -1) + 1).prepare(inputs=given[:1])]
-    plans[0].execute(x, other)
-    close(plans[0].outputs[0], expected, 1e-4)
-    plans[1].execute(x)
-    y = reference(x, w, stride, [(p, p) for p in padding], dilation, groups) + b.reshape(-1, *[1] * len(extents))
-    close(plans[1].outputs[0], np.swapaxes(y, 1, -1) + 1, 1e-4)
+    plan = (y + given[1]).relu().prepare(inputs=given)
+    plan.execute(x, other)
+    close(plan.outputs[0], expected, 1e-4)
+    y = y.transpose(1, -1).prepare(inputs=given[:1])
+    y.execute(x)
+    expected = reference(x, w, stride, [(p, p) for p in padding], dilation, groups)
+    close(y.outputs[0], np.swapaxes(expected + b.reshape(-1, *[1] * len(extents)), 1, -1), 1e-4)
+    # Weights that are an argument.
+    inputs = svod.Tensor(x), svod.Tensor(w)
+    plan = function(*inputs, None, stride, padding, dilation, groups).prepare(inputs=inputs)
+    plan.execute()
+    close(plan.outputs[0], expected, 1e-4)
+
+
+@pytest.mark.parametrize(("extent", "kernel", "stride"), [(7, 3, 1), (14, 3, 2), (7, 1, 1), (14, 1, 2)], ids=str)
+def test_gradients_of_many_channels_like_torch(extent: int, kernel: int, stride: int) -> None:
+    torch = pytest.importorskip("torch")
+    x, w = data(8, 32, extent, extent), data(64, 32, kernel, kernel) / np.float32(6)
+    given = [torch.tensor(a, requires_grad=True) for a in (x, w)]
+    y = torch.nn.functional.conv2d(*given, stride=stride, padding=kernel // 2)
+    (y * y).sum().backward()
+    found = svod.grad(lambda x, w: (x.conv2d(w, stride=stride, padding=kernel // 2) ** 2).sum(), (0, 1))(x, w)
+    for a, b in zip(found, given, strict=True):
+        np.testing.assert_allclose(a.numpy(), b.grad.numpy(), rtol=1e-3, atol=2e-3)
 
 
 @pytest.mark.parametrize("pads", [((0, 2), (1, 0)), "same", "valid", (2, 1)])

@@ -86,26 +86,24 @@ fn reductions_of_the_same_points() {
 #[test]
 fn turned() {
     let target = Target::named("x86-64-v4").unwrap();
-    let turned = |name: &str, x: &str, w: &str, taps: &str, at: &str| {
-        let axes = ["h < 7", "w < 7", "o < 128", "c < 64", "r < 3", "s < 3"];
-        let axes: String = axes
-            .iter()
-            .filter(|a| !taps.is_empty() || !a.starts_with(['r', 's']))
-            .map(|a| format!("axis {a}\n"))
-            .collect();
+    let turned = |name: &str, image: &str, axes: &[&str], taps: [&str; 2], at: &str| {
+        let (points, shape) = if axes[0] == "h < 49" { ("h", "49") } else { ("h, w", "7, 7") };
+        let axes: String = axes.iter().map(|a| format!("axis {a}\n")).collect();
+        let [taps, extents] = taps;
         let text = format!(
-            "kernel turned\nparam p0: f32[64, {x}]\nparam p1: f32[128, 64{w}] constant\nparam p2: f32[128] constant\n\
-             param p3: f32[128, 7, 7]\n{axes}stage s[o, h, w] = reduce c{taps}\n  \
+            "kernel turned\nparam p0: f32[192, {image}]\nparam p1: f32[256, 192{extents}] constant\nparam p2: f32[256] constant\n\
+             param p3: f32[256, {shape}]\naxis o < 256\naxis c < 192\n{axes}stage s[o, {points}] = reduce c{taps}\n  \
              carry.0: f32 = sum(p1[o, c{taps}] * p0[c, {at}])\n  s = carry.0\n\
-             stage out[o, h, w] = map\n  p3[o, h, w] = max(s[o, h, w] + p2[o], f32(0.0))\n"
+             stage out[o, {points}] = map\n  p3[o, {points}] = max(s[o, {points}] + p2[o], f32(0.0))\n"
         );
         let kernel = Kernel::parse(&text).unwrap();
         assert!(heuristic_variants(&kernel, &target).rest.to_string().starts_with("turn s\n"), "{name}");
         check_on(&target, name, &kernel);
     };
-    turned("turned", "7, 7", "", "", "h, w");
-    turned("turned_strided", "14, 14", "", "", "2*h, 2*w");
-    turned("turned_windows", "9, 9", ", 3, 3", ", r, s", "h + r, w + s");
+    let (image, taps) = (["h < 7", "w < 7", "r < 3", "t < 3"], [", r, t", ", 3, 3"]);
+    turned("turned", "49", &["h < 49"], ["", ""], "h");
+    turned("turned_strided", "14, 14", &image[..2], ["", ""], "2*h, 2*w");
+    turned("turned_windows", "9, 9", &image, taps, "h + r, w + t");
 }
 
 /// A product of bf16 where machines multiply pairs, in vectors and in registers of tiles.

@@ -400,7 +400,7 @@ impl Choice<'_> {
 
         // Weights, plane and sums of a task share the second-level cache.
         let tall = (l2 / 4 / (depth * taps * element)).clamp(rows, products::MAX_ROWS);
-        let mut weights = round(m, tall, rows);
+        let weights = round(m, tall, rows);
         let points = extent(k, plane.rows.unwrap_or(plane.columns));
         let (width, last) = match plane.rows {
             Some(_) => (plane.width, extent(k, plane.columns)),
@@ -454,8 +454,7 @@ impl Choice<'_> {
         };
         let best = choices.min_by(|a, b| cost(a).total_cmp(&cost(b)));
         let (channels, lines) = best.unwrap_or((tallest, widest));
-        weights = weights.min(channels);
         let (points, copies) = (all_tiles(lines) * cols, copies(channels, lines));
-        Blocks { channels, weights, lines, depth, panels, points, copies }
+        Blocks { channels, weights: weights.min(channels), lines, depth, panels, points, copies }
     }
 }

@@ -7,6 +7,7 @@
 
 use super::Choice;
 use super::contraction::{Tile, tile_cost};
+use crate::apply::copied_by;
 use crate::costs::limits::products;
 use crate::kernel::access::{extent, loads_only_constants, round_up};
 use crate::kernel::contraction::turn::turned;
@@ -58,7 +59,12 @@ pub(super) fn schedule(kernel: &Kernel, stage: usize, target: &Target) -> Option
 /// The time of a contraction that is not turned, likewise.
 pub(super) fn time_as_it_is(kernel: &Kernel, stage: usize, c: &Contraction, target: &Target) -> f64 {
     let choice = Choice::new(kernel, target);
-    let (tile, copies) = choice.tile_and_blocks(&[(stage, c.clone())], c, false);
+    let direct = copied_by(kernel, stage, kernel.stages.len() - 1);
+    let (tile, copies) = choice.tile_and_blocks(&[(stage, c.clone())], c, direct);
+    // Tiles of the whole depth write lines of the output, once.
+    if direct && tile.block_k >= extent(kernel, c.k) {
+        return 0.0;
+    }
     choice.time_of_tiles(c, &tile, copies)
 }
 
