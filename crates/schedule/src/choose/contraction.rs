@@ -197,7 +197,8 @@ impl Choice<'_> {
             Out::Temp => false,
         };
         let rows = 1 << extent(k, c.m).max(1).ilog2();
-        let lanes = lanes.min(rows);
+        // Larger squares are little faster, and twice the code.
+        let lanes = lanes.min(rows).min(registers::FEWEST_LANES);
         (lanes > 1 && k.stages[out].outs.iter().all(along_rows)).then_some(lanes)
     }
 
