@@ -259,6 +259,12 @@ def test_a_value_that_nobody_else_has_is_written() -> None:
     assert flat.tolist() == [0, 9, 1, 4, 2, 5]
 
 
+def test_what_is_clipped_by_nothing_may_be_written() -> None:
+    x = svod.Tensor([1.0, 2.0])
+    svod.clip(x)[0] = 5
+    assert x.tolist() == [1, 2]
+
+
 def test_complex_parts_are_views() -> None:
     z, pairs = svod.Tensor([1 + 2j, 3 + 4j]), svod.Tensor([[1.0, 2.0]])
     for part in (

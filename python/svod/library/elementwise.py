@@ -233,7 +233,7 @@ def cbrt(x: Tensor, /) -> Tensor:
 
 def clip(x: Tensor, /, min: Any = None, max: Any = None) -> Tensor:
     """Not below `min` and not above `max`; NaN stays."""
-    return +x if min is None and max is None else x.clip(min, max)
+    return x.clone() if min is None and max is None else x.clip(min, max)
 
 
 def copysign(x1: Any, x2: Any, /) -> Tensor:

@@ -462,7 +462,7 @@ class Optimizer:
             clock = group._clocks[members[0]]
             if sum(1 for other in group._clocks if other is clock) > len(members):
                 # The others stay where they are: from now on these have a clock of their own.
-                clock = {name: +tensor for name, tensor in clock.items()}
+                clock = {name: tensor.clone() for name, tensor in clock.items()}
                 for at in members:
                     group._clocks[at] = clock
             # Other handles: what the numbers are made of stays when the clock goes on.
