@@ -317,3 +317,17 @@ def test_variances_and_deviations_are_real(dtype: Any) -> None:
         assert got.numpy().dtype == want.dtype
         np.testing.assert_allclose(got.numpy(), want, rtol=1e-5)
     np.testing.assert_allclose(svod.vecdot(x, x).numpy(), np.vecdot(x, x), rtol=1e-5)
+
+
+def test_plans_of_complex_memory_as_pairs_and_the_other_way() -> None:
+    x, y = np.complex64([1 + 2j, 3, -1j]), np.float32([[1, 2], [3, 0], [0, -1]])
+    given, pairs = svod.empty(3, dtype=svod.complex64), svod.empty(3, 2)
+    for function, into, here, wanted in (
+        (svod.view_as_real, given, x, y),
+        (lambda x: svod.view_as_real(x).clone(), given, x, y),
+        (svod.view_as_complex, pairs, y, x),
+    ):
+        plan = function(into).prepare(inputs=[into])
+        for scale in (1, 2):
+            np.testing.assert_array_equal(plan.run(here * np.float32(scale))[0].numpy(), wanted * np.float32(scale))
+        np.testing.assert_array_equal(svod.jit(lambda x, f=function: f(x))(svod.Tensor(here)).numpy(), wanted)

@@ -20,7 +20,7 @@ use crate::first_nan::{Computed, Failed};
 use crate::lookups::Lookups;
 use crate::memory::as_computed;
 use crate::output;
-use crate::realize::{check_leaves, viewed, without_kernel};
+use crate::realize::{check_leaves, seen, viewed, without_kernel};
 use crate::sources;
 use crate::step;
 use crate::tensor::Tensor;
@@ -181,7 +181,9 @@ fn prepare(
         }
         output::await_run(&tensor.uop())?;
         let node = tensor.uop();
-        let of_input = node.parts()?.iter().filter_map(viewed).any(|leaf| input_of_elements(&leaf, &leaves).is_some());
+        // Complex numbers and their pairs are one memory, so that it is asked of what is seen, whatever it is seen as.
+        let is_input = |part: UOp| part.op().leaf().is_some_and(|leaf| input_of_elements(leaf, &leaves).is_some());
+        let of_input = node.parts()?.iter().filter_map(seen).any(is_input);
         let value = if of_input { None } else { without_kernel(&node)? };
         if let Some(value) = value.as_ref().filter(|value| **value != node) {
             tensor.rebind_from(&node, value.clone());
