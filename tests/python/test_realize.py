@@ -276,6 +276,7 @@ def test_c4_a_changing_number_compiles_no_more() -> None:
 
 OPTIONAL = (
     "arguments",
+    "share",
     "join",
     "algebra",
     "blocks",

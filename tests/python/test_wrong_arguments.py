@@ -52,7 +52,7 @@ WRONG: dict[str, Callable[[], Any]] = {
     "a generator": lambda: (i for i in "ab"),
 }
 # What errors from below call a parameter of a function that passes it on.
-ALSO = {"axis": "dim", "keepdims": "keepdim", "arrays": "tensors", "primals": "derivative by"}
+ALSO = {"axis": "dim", "keepdims": "keepdim", "arrays": "tensors", "primals": "derivative by", "args": "forward"}
 # Memory that no error needs.
 MOST_BYTES = 1 << 30
 

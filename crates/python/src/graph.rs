@@ -7,6 +7,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use pyo3::{PyTraverseError, PyVisit};
+use svod_ir::graph::walk::NodeIndex;
 use svod_ir::graph::{Declared, Given, Graph, HostCall, HostFunction, HostText, Known, Leaf, LeafText, Op, UOp};
 use svod_tensor::Tensor;
 
@@ -39,20 +40,23 @@ impl PyGraph {
         &self.0
     }
 
-    fn root_ids(&self) -> impl Iterator<Item = u64> {
-        self.0.roots().iter().map(|r| self.0.nodes()[*r as usize].id())
+    /// Operations and operands of all nodes in their order, by which graphs are equal: equal nodes are one, but for those that are
+    /// told apart.
+    fn structure(&self) -> impl Iterator<Item = (&Op, &[NodeIndex])> {
+        self.0.iter().map(|(node, sources)| (node.op(), sources))
     }
 }
 
 impl PartialEq for PyGraph {
     fn eq(&self, other: &Self) -> bool {
-        self.root_ids().eq(other.root_ids())
+        self.0.roots() == other.0.roots() && self.structure().eq(other.structure())
     }
 }
 
 impl Hash for PyGraph {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.root_ids().for_each(|id| id.hash(state));
+        self.0.roots().hash(state);
+        self.structure().for_each(|node| node.hash(state));
     }
 }
 

@@ -6,6 +6,7 @@ use svod_ir::size::Size;
 
 use crate::derivative::{following, grad_enabled};
 use crate::error::{Result, TensorError, show_operands};
+use crate::joins::MANY;
 use crate::memory::as_computed;
 use crate::movement::part;
 use crate::operand::{axis_of, sizes};
@@ -59,7 +60,7 @@ impl Tensor {
         let rank = nodes.first().map_or(0, UOp::rank);
         let axis = axis_of("stack", axis, rank + 1)?;
         let nodes = in_common_type("stack", nodes)?;
-        Ok(Tensor::from_uop(match nodes.len() > 1 && nodes.iter().all(is_plain) {
+        Ok(Tensor::from_uop(match is_one_join(&nodes) {
             true => UOp::stack_of_many(&nodes, axis)?,
             false => UOp::stack(&nodes, axis)?,
         }))
@@ -229,6 +230,13 @@ fn in_common_type(op: &'static str, mut nodes: Vec<UOp>) -> Result<Vec<UOp>> {
     Ok(nodes)
 }
 
+/// Whether one operation joins values. A few of which some are constants are choices, whose numbers are arguments of a kernel that
+/// reads differ by.
+fn is_one_join(nodes: &[UOp]) -> bool {
+    let of_numbers = || nodes.len() < MANY && nodes.iter().any(|node| node.uniform().is_some());
+    nodes.len() > 1 && nodes.iter().all(is_plain) && !of_numbers()
+}
+
 /// Whether one operation may join a value with others.
 fn is_plain(node: &UOp) -> bool {
     let counted = || node.shape().iter().all(|n| n.as_const().is_some());
@@ -240,7 +248,7 @@ fn joined(op: &'static str, nodes: Vec<UOp>, axis: usize) -> Result<Tensor> {
     let nodes = in_common_type(op, nodes)?;
     let is_nothing = |node: &UOp| node.shape().get(axis) == Some(&Size::ZERO);
     let some: Vec<UOp> = nodes.iter().filter(|node| !is_nothing(node)).cloned().collect();
-    let whole = match some.len() > 1 && some.iter().all(is_plain) {
+    let whole = match is_one_join(&some) {
         true => UOp::concat_of_many(&some, axis)?,
         false => UOp::concat(&nodes, axis)?,
     };
