@@ -290,8 +290,7 @@ def _value_and_grad(
             value, *gradients = _released([value, *found], variables)
             if has_aux:
                 aux = _all_released(aux, variables)
-        by_argument = dict(zip(places, arguments.like(gradients), strict=True))
-        gradient = by_argument[named[0]] if isinstance(argnums, int) else tuple(by_argument[at] for at in named)
+        gradient = _by_argnums(argnums, named, dict(zip(places, arguments.like(gradients), strict=True)))
         return ((value, aux) if has_aux else value), gradient
 
     return differentiated
@@ -395,6 +394,11 @@ def _outputs(function: str, of: Any, result: Any, *, what: str = "") -> list[Ten
     return [_as_tensor(value) for value in found]
 
 
+def _by_argnums(argnums: int | Sequence[int], named: Sequence[int], by_argument: dict[int, Any]) -> Any:
+    """What there is for each argument by its position, as `argnums` asks for it: of one, or a tuple."""
+    return by_argument[named[0]] if isinstance(argnums, int) else tuple(by_argument[at] for at in named)
+
+
 def _no_tensor(function: str, of: Any, what: str = "") -> Callable[[Any], Any]:
     """What is made of something in a result that is neither a tensor nor a container of tensors: an error."""
 
@@ -441,8 +445,7 @@ def jacobian(function: Callable[..., Any], argnums: int | Sequence[int] = 0) -> 
             rows = [_released(row, variables) for row in rows]
 
         def like(row: Sequence[Any]) -> Any:
-            by_argument = dict(zip(places, arguments.like(row), strict=True))
-            return by_argument[named[0]] if isinstance(argnums, int) else tuple(by_argument[at] for at in named)
+            return _by_argnums(argnums, named, dict(zip(places, arguments.like(row), strict=True)))
 
         return rebuilt(structure, [like(row) for row in rows])
 
@@ -511,8 +514,7 @@ def hessian(function: Callable[..., Any], argnums: int | Sequence[int] = 0) -> C
             found = [_second(function, _as_tensor(value), variables) for value in values]
 
         def like(row: Sequence[Any]) -> Any:
-            by_argument = dict(zip(places, arguments.like(row), strict=True))
-            return by_argument[named[0]] if isinstance(argnums, int) else tuple(by_argument[at] for at in named)
+            return _by_argnums(argnums, named, dict(zip(places, arguments.like(row), strict=True)))
 
         return rebuilt(structure, [like([like(row) for row in rows]) for rows in found])
 

@@ -127,8 +127,10 @@ class Sizes:
                 return numerator // denominator
             case "CeilToInt", [_Scaled(numerator, denominator)]:
                 return (numerator + (denominator - 1)) // denominator
-            case "TruncToInt" | "FloorToInt" | "CeilToInt", [float(size)]:
-                return math.ceil(size) if type(expression).__name__ == "CeilToInt" else math.floor(size)
+            case "TruncToInt" | "FloorToInt", [float(size)]:
+                return math.floor(size)
+            case "CeilToInt", [float(size)]:
+                return math.ceil(size)
             case _, _ if any(isinstance(part, _Scaled) for part in parts):
                 raise Unsupported(f"a size {expression}")
             case "Add", _:
